@@ -21,7 +21,7 @@ local function config(text, mode)
 end
 
 describe("zklock #once", function()
-  local here = fixture.new("/cli", { session_timeout = 10, super = true })
+  local here = fixture.new("/cli", { super = true })
 
   --- Runs it against the server; one line is complained of unless it went well.
   local function zklock(...)
@@ -198,7 +198,7 @@ describe("zklock #once", function()
   it("ends with 70 if standard output takes nothing", function()
     for redirection, reason in pairs { [">/dev/full"] = "No space left on device", [">&-"] = "Bad file descriptor" } do
       local shell = in_shell(command.PROGRAM .. " get %s " .. redirection)
-      assert.equal(70, shell:wait(30))
+      assert.equal(70, shell:wait())
       assert.equal("zklock: cannot write to standard output: " .. reason .. "\n", shell:stderr())
     end
   end)
@@ -249,7 +249,7 @@ describe("zklock #once", function()
 end)
 
 describe("zklock get #once", function()
-  local here = fixture.new("/cli-get", { session_timeout = 10 })
+  local here = fixture.new("/cli-get")
 
   local function get(...)
     return command.run { "get", env = { ZKLOCK_SERVERS = here.zk.hosts }, ... }
@@ -273,7 +273,7 @@ describe("zklock get #once", function()
         ("%s get -z %s %s"):format(command.PROGRAM, here.zk.hosts, here.path), script,
         env = { LD_PRELOAD = false, ZKLOCK_CONFIG = "/dev/null", LC_ALL = locale } }
       shown:close_input()
-      assert.equal(0, shown:wait(30))
+      assert.equal(0, shown:wait())
       assert.equal(expected, shown:stdout())
     end)
   end

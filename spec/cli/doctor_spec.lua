@@ -16,7 +16,7 @@ local function config(text, mode)
 end
 
 describe("zklock doctor #once", function()
-  local here = fixture.new("/cli-doctor", { session_timeout = 10, super = true })
+  local here = fixture.new("/cli-doctor", { super = true })
   local path
 
   before_each(function() path = here.path end)

@@ -13,7 +13,7 @@ local TOKEN = "4294967338" -- of an earlier run
 local LOST = 75
 
 describe("a run of another version #once", function()
-  local here = fixture.new("/formats", { session_timeout = 10 })
+  local here = fixture.new("/formats")
 
   local function options(words)
     words.env = { ZKLOCK_SERVERS = here.zk.hosts }

@@ -15,7 +15,7 @@ local BUSY, DATA, LOST = 1, 65, 75
 local PROGRAM = command.PROGRAM
 
 describe("below zklock run #once", function()
-  local here = fixture.new("/held", { session_timeout = 10 })
+  local here = fixture.new("/held")
 
   local function options(words)
     words.env = words.env or {}
@@ -38,7 +38,7 @@ describe("below zklock run #once", function()
 
   local function says(one, line)
     one:write(line)
-    return one:read_line(60)
+    return one:read_line()
   end
 
   local function node() return here.path .. "/" .. here.tree:children(here.path)[1] end
@@ -187,7 +187,7 @@ while True:
           local directory = assert(uv.fs_mkdtemp("/tmp/zklock-liar-XXXXXX"))
           assert(uv.fs_chmod(directory, tonumber("777", 8)))
           local liar = here:closes(process.spawn { "python3", "-c", LIAR, directory, whose }, process.kill)
-          assert.equal("ready", liar:read_line(30))
+          assert.equal("ready", liar:read_line())
           local ended = command.run { "held", env = { ZKLOCK_RUN = directory } }
           assert.same({ LOST, "" }, { ended.code, ended.out }, whose)
           os.remove(directory .. "/held")

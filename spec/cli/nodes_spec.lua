@@ -11,7 +11,7 @@ local unpack = unpack or table.unpack -- luacheck: ignore 143
 local DONE = { code = 0, out = "", err = "" }
 
 describe("zklock #once", function()
-  local here = fixture.new("/cli-nodes", { session_timeout = 10 })
+  local here = fixture.new("/cli-nodes")
   local path
 
   --- Runs it against the server; one line is complained of unless it went well.

@@ -18,7 +18,7 @@ local LOST, SESSION, LONG = 75, 4, "30"
 local ROLES = { "front", "session", "watcher" }
 
 describe("zklock run #once", function()
-  local here = fixture.new("/killed-run", { session_timeout = 10, patience = 60 })
+  local here = fixture.new("/killed-run")
   local place, temporary
 
   before_each(function() place, temporary = running.place(), folder.new("temporary") end)
@@ -70,7 +70,7 @@ describe("zklock run #once", function()
       local pids = {}
       for i, role in ipairs(roles) do pids[i] = processes[role] end
       running.signal(pids, "sigkill")
-      wait.eventually(function() return running.all_dead(below) end, 2, "the end of all writers")
+      wait.eventually(function() return running.all_dead(below) end, here.patience, "the end of all writers")
       if roles[1] ~= "front" then
         assert.equal(LOST, (one:wait(here.patience)))
         -- The writer's shell may say before that its child was killed.
@@ -86,29 +86,39 @@ describe("zklock run #once", function()
     for j = i + 1, 3 do kills(role, ROLES[j]) end
   end
 
-  local function stops(role)
+  --- Lets so many seconds go by.
+  local function stand_still(seconds)
+    local began = wait.now()
+    wait.eventually(function() return wait.now() > began + seconds end, seconds + here.patience)
+  end
+
+  it("goes on while its front is stopped for longer than a session", function()
+    local session = 10 -- this one must not end
+    local one, processes, below = at_work("--session", session)
+    local next_one = writer("--session", LONG)
+    here:becomes(2)
+    running.signal({ processes.front }, "sigstop")
+    stand_still(session + 1)
+    assert.is_false(running.all_dead(below)) -- the lock is held
+    running.signal({ processes.front }, "sigcont")
+    running.signal(below, "sigkill")
+    one:wait(here.patience)
+    is_followed_by(next_one)
+  end)
+
+  for _, role in ipairs { "session", "watcher" } do
     it("leaves no writer when its " .. role .. " is stopped for two sessions", function()
       local one, processes, below = at_work()
       local next_one = writer("--session", LONG)
       here:becomes(2)
       running.signal({ processes[role] }, "sigstop")
-      local stopped = wait.now()
-      if role == "front" then
-        wait.eventually(function() return wait.now() > stopped + 2 * SESSION end, here.patience)
-        assert.is_false(running.all_dead(below)) -- the lock is held, and the command goes on
-        running.signal({ processes[role] }, "sigcont")
-        running.signal(below, "sigkill")
-        one:wait(here.patience)
-      else
-        wait.eventually(function() return running.all_dead(below) end, SESSION + 2, "the end of all writers")
-        wait.eventually(function() return wait.now() > stopped + 2 * SESSION end, here.patience)
-        running.signal({ processes[role] }, "sigcont")
-        assert.equal(LOST, (one:wait(here.patience)))
-      end
+      wait.eventually(function() return running.all_dead(below) end, here.patience, "the end of all writers")
+      stand_still(2 * SESSION)
+      running.signal({ processes[role] }, "sigcont")
+      assert.equal(LOST, (one:wait(here.patience)))
       is_followed_by(next_one)
     end)
   end
-  for _, role in ipairs(ROLES) do stops(role) end
 
   it("ends although its session stays stopped", function()
     local one, processes, below = at_work()

@@ -15,7 +15,7 @@ local NUMBERS = { TERM = 15, INT = 2, HUP = 1, QUIT = 3, USR1 = 10, USR2 = 12 }
 local ENDING = { "TERM", "INT", "HUP", "QUIT" }
 
 describe("zklock run #once", function()
-  local here = fixture.new("/run-signals", { session_timeout = 10, patience = 60 })
+  local here = fixture.new("/run-signals")
 
   local function with_server(words)
     words.env = words.env or {}

@@ -9,7 +9,7 @@ local wait = require "spec.support.wait"
 local unpack = unpack or table.unpack -- luacheck: ignore 143
 
 describe("zklock run, many times #flood", function()
-  local here = fixture.new("/run-slow", { session_timeout = 10, patience = 120 })
+  local here = fixture.new("/run-slow")
 
   local function start(words)
     table.insert(words, 1, "run")

@@ -13,7 +13,7 @@ local unpack = unpack or table.unpack -- luacheck: ignore 143
 local BUSY, USAGE, DATA, UNAVAILABLE, LOST, DENIED = 1, 64, 65, 69, 75, 77
 
 describe("zklock run #once", function()
-  local here = fixture.new("/run", { session_timeout = 10, super = true })
+  local here = fixture.new("/run", { super = true })
 
   --- The arguments of `run`, and an environment in which the server is known.
   local function options(words)
@@ -115,7 +115,7 @@ describe("zklock run #once", function()
       here:closes(waiter, waiter.kill)
       here:becomes(2)
       proxy:black_hole()
-      assert.equal(UNAVAILABLE, (waiter:wait(30)))
+      assert.equal(UNAVAILABLE, (waiter:wait()))
       one:close_input()
       assert.matches("\nzklock: disconnected: the wait ended without contact with [^\n]+\n$", waiter:stderr())
     end)
@@ -134,7 +134,7 @@ describe("zklock run #once", function()
       proxy:refuse()
       proxy:cut()
       for _, waiter in ipairs(waiters) do
-        assert.equal(UNAVAILABLE, (waiter:wait(30)))
+        assert.equal(UNAVAILABLE, (waiter:wait()))
         assert.matches("^zklock: disconnected: the wait ended without a connection with [^\n]+\n$", waiter:stderr())
       end
       proxy:heal()

@@ -11,7 +11,7 @@ local wait = require "spec.support.wait"
 local unpack = unpack or table.unpack -- luacheck: ignore 143
 
 describe("zklock run #once", function()
-  local here = fixture.new("/run-waiting", { session_timeout = 10, patience = 60 })
+  local here = fixture.new("/run-waiting")
 
   local function start(...)
     local one = command.start { "run", "-z", here.zk.hosts, ... }

@@ -9,10 +9,9 @@ local terminal = require "spec.support.terminal"
 local wait = require "spec.support.wait"
 
 local LOST = 75
-local SESSION = 4 -- seconds: of 2, a busy machine loses some
 
 describe("on a terminal zklock run #once", function()
-  local here = fixture.new("/terminal", { session_timeout = 10 })
+  local here = fixture.new("/terminal")
   local zklock = os.getenv("ZKLOCK_COMMAND") or "build/zklock"
 
   local function open(shell)
@@ -22,7 +21,7 @@ describe("on a terminal zklock run #once", function()
   end
 
   --- The line that runs a command under the lock.
-  local function run(words) return ("%s run --session %d %s"):format(zklock, SESSION, words) end
+  local function run(words) return ("%s run %s"):format(zklock, words) end
 
   --- Writes a script, and returns its path.
   local function script(...) return folder.file("script.sh", table.concat({ ... }, "\n") .. "\n") end
@@ -115,14 +114,15 @@ describe("on a terminal zklock run #once", function()
 
       it("keeps the lock while Ctrl-Z stops the command for three sessions, and goes on with fg", function()
         local seen = folder.file("seen", "")
-        tty:enter(run(("%s -- sh -c 'echo up; cat %s; read line; echo got $line; exit 4'"):format(here.path, seen)))
+        tty:enter(run(("--session 4 %s -- sh -c 'echo up; cat %s; read line; echo got $line; exit 4'"):format(here.path,
+          seen)))
         tty:await("\r\nup\r\n")
         tty:control("z")
         tty:await_prompt()
         assert.matches("Stopped", tty:run("jobs"))
         local node = here:nodes()[1]
         local other = here:connect():mutex(here.path)
-        local acquired, why = other:acquire(3 * SESSION)
+        local acquired, why = other:acquire(3 * 4)
         assert.same({ nil, "timeout" }, { acquired, why })
         assert.equal(node, here:nodes()[1])
         tty:enter("fg")

@@ -30,7 +30,7 @@ local function decode(json, form)
     env = process.PLAIN }
   python.input:write(json)
   python.input:shutdown()
-  assert(python:wait(30) == 0, python:stderr())
+  assert(python:wait() == 0, python:stderr())
   local rows = {}
   for line in python:stdout():gmatch("[^\n]+") do
     local row, i = {}, 0
@@ -49,7 +49,7 @@ local function decode(json, form)
 end
 
 describe("zklock who #once", function()
-  local here = fixture.new("/cli-who", { session_timeout = 10, super = true })
+  local here = fixture.new("/cli-who", { super = true })
 
   local function zklock(...)
     return command.run { env = { ZKLOCK_SERVERS = here.zk.hosts }, ... }
@@ -231,7 +231,7 @@ describe("zklock who #once", function()
     end
 
     local function reads(one)
-      local row = decode(assert(one:read_line(30)) .. "\n", "lines")[1]
+      local row = decode(assert(one:read_line()) .. "\n", "lines")[1]
       return row.identifier .. " " .. row.state
     end
 
@@ -277,10 +277,10 @@ describe("zklock who #once", function()
       local shell = process.spawn { "sh", "-c",
         ("%s who -f -z %s %s | head -n 1"):format(command.PROGRAM, here.zk.hosts, here.path),
         env = { LD_PRELOAD = false, ZKLOCK_CONFIG = "/dev/null" } }
-      assert.matches("^PATH", shell:read_line(30))
+      assert.matches("^PATH", shell:read_line())
       here:ask(here:connect():mutex(here.path))
       here:becomes(2)
-      assert.equal(0, shell:wait(30))
+      assert.equal(0, shell:wait())
     end)
   end)
 

@@ -4,7 +4,7 @@
 local server = require "spec.support.server"
 local zklock = require "zklock"
 
-local PATIENCE = 60
+local PATIENCE = require("spec.support.wait").PATIENCE
 local NAN = 0 / 0
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 
@@ -59,7 +59,7 @@ describe("misuse", function()
 
   setup(function()
     hosts = server.shared().hosts
-    client = assert(zklock.connect(hosts, { session_timeout = 6 }))
+    client = assert(zklock.connect(hosts))
     lock = client:mutex("/misuse/lock")
   end)
 

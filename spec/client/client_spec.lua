@@ -9,11 +9,10 @@ local socket = require "socket"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local SESSION = 6 -- seconds
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 describe("a client", function()
-  local here = fixture.new("/client", { session_timeout = SESSION })
+  local here = fixture.new("/client")
   local zk, tree, client, errors, other, path
 
   setup(function() zk, tree, other = here.zk, here.tree, here:second_process() end)

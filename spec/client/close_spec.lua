@@ -7,8 +7,8 @@ local proxy = require "spec.support.proxy"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local SESSION = 60 -- seconds: what goes "at once" goes long before the servers would let it go
-local PATIENCE = 60
+local SESSION = 600 -- seconds: what goes "at once" goes long before the servers would let it go
+local PATIENCE = wait.PATIENCE
 
 describe("the end of a client", function()
   local here = fixture.new("/close", { session_timeout = SESSION })
@@ -192,8 +192,8 @@ describe("the end of a client", function()
       if _VERSION ~= "Lua 5.4" then return pending("only Lua 5.4 has to-be-closed variables") end
       local run = assert(load([[
         local zklock, hosts, path = ...
-        local mine <close> = assert(zklock.connect(hosts, { session_timeout = 60 }))
-        assert(mine:mutex(path):acquire(20))
+        local mine <close> = assert(zklock.connect(hosts, { session_timeout = 600 }))
+        assert(mine:mutex(path):acquire(60))
         return mine
       ]]))
       assert.equal("closed", run(zklock, zk.hosts, path):state())
@@ -259,7 +259,7 @@ describe("the end of a client", function()
     end
     local closed, before = {}, nil
     for i = 1, 10 do
-      local mine = assert(zklock.connect(zk.hosts, { session_timeout = 6 }))
+      local mine = assert(zklock.connect(zk.hosts))
       assert(mine:mutex(path):acquire(PATIENCE))
       assert(mine:close())
       assert(mine:close())
@@ -276,7 +276,7 @@ describe("the end of a client", function()
   describe("by the end of its script", function()
     local PROLOGUE = [[
       zklock = require "zklock"
-      client = assert(zklock.connect(arg[1], { session_timeout = 60 }))
+      client = assert(zklock.connect(arg[1], { session_timeout = 600 }))
       lock = client:mutex(arg[2])
     ]]
 
@@ -286,9 +286,9 @@ describe("the end of a client", function()
       ["that calls os.exit(0)"] = "os.exit(0)",
       ["that calls os.exit(0, true)"] = "os.exit(0, true)",
       ["that ends inside a coroutine that holds"] =
-        "lock:release() thread = coroutine.wrap(function() lock:acquire(20) coroutine.yield() end) thread()",
+        "lock:release() thread = coroutine.wrap(function() lock:acquire(60) coroutine.yield() end) thread()",
       ["that has more clients"] =
-        "second = assert(zklock.connect(arg[1])) assert(second:mutex(arg[2] .. '-2'):acquire(20))",
+        "second = assert(zklock.connect(arg[1])) assert(second:mutex(arg[2] .. '-2'):acquire(60))",
       ["that still waits in a request"] = "lock:request(nil, print)",
       ["that calls os.exit(0) in a callback"] =
         "client:mutex(arg[2] .. '-2'):request(20, function() os.exit(0) end) while true do client:poll(20) end",
@@ -298,7 +298,7 @@ describe("the end of a client", function()
     } do
       it(("frees at once what it held: %s"):format(title), function()
         local before = sessions()
-        local result = wait.run_lua(PROLOGUE .. "assert(lock:acquire(20))\n" .. ending, zk.hosts, path)
+        local result = wait.run_lua(PROLOGUE .. "assert(lock:acquire(60))\n" .. ending, zk.hosts, path)
         assert.same({ 0, "", "" }, { result.code, result.stdout, result.stderr })
         here:becomes(0)
         no_session_but(before)
@@ -306,7 +306,7 @@ describe("the end of a client", function()
     end
 
     it("frees at once what it held: that raises an error", function()
-      local result = wait.run_lua(PROLOGUE .. "assert(lock:acquire(20))\nerror('an uncaught one')", zk.hosts, path)
+      local result = wait.run_lua(PROLOGUE .. "assert(lock:acquire(60))\nerror('an uncaught one')", zk.hosts, path)
       assert.equal(1, result.code)
       assert.matches("an uncaught one", result.stderr)
       here:becomes(0)
@@ -362,7 +362,7 @@ describe("the end of a client", function()
         local child = wait.spawn_lua(PROLOGUE .. [[
           zklock.interrupt_on("HUP", "TERM", "QUIT")
           zklock.interrupt_on("INT")
-          assert(client:mutex(arg[2] .. "-held"):acquire(20))
+          assert(client:mutex(arg[2] .. "-held"):acquire(60))
           for _ = 1, 2 do print(pcall(lock.acquire, lock)) io.stdout:flush() end
           lock:acquire()
         ]], { zk.hosts, path })
@@ -376,7 +376,7 @@ describe("the end of a client", function()
         assert.equal(1, (child:wait(PATIENCE)))
         assert.matches("interrupted: " .. name, child:stderr())
         here:becomes(1)
-        wait.eventually(function() return #tree:children(path .. "-held") == 0 end, SESSION / 2)
+        wait.eventually(function() return #tree:children(path .. "-held") == 0 end, PATIENCE)
         other:release(path)
       end)
     end
@@ -433,7 +433,7 @@ describe("the end of a client", function()
         print(lock:acquire(0))
         io.stdout:flush()
         io.read()
-        print(lock:acquire(20) ~= nil, lock:release())
+        print(lock:acquire(60) ~= nil, lock:release())
       ]]
       assert.matches("^false\t.*interrupted!$", child:read_line(PATIENCE))
       here:becomes(1)
@@ -480,7 +480,7 @@ describe("the end of a client", function()
         local client, lock
         local function renew()
           if client then client:close() end
-          client = assert(zklock.connect(hosts, { session_timeout = 60 }))
+          client = assert(zklock.connect(hosts, { session_timeout = 600 }))
           lock = client:mutex(path)
         end
         renew()

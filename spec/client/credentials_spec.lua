@@ -9,7 +9,7 @@ local wait = require "spec.support.wait"
 local wire = require "spec.support.wire"
 local zklock = require "zklock"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 describe("connect", function()
   local here = fixture.new("/credentials", { super = true })

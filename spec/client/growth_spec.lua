@@ -6,7 +6,7 @@ local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 60 -- seconds
+local PATIENCE = wait.PATIENCE
 
 local jit = rawget(_G, "jit")
 

@@ -24,7 +24,7 @@ local function said_by_promtool(text)
 end
 
 describe("metrics.text()", function()
-  local here = fixture.new("/metrics", { session_timeout = 6 })
+  local here = fixture.new("/metrics")
   local client, path, patience
 
   before_each(function()

@@ -4,12 +4,12 @@
 local fixture = require "spec.support.fixture"
 local metrics = require "zklock.metrics"
 
-local PATIENCE = 30
+local PATIENCE = require("spec.support.wait").PATIENCE
 local LOCK = #"/_c_00000000-0000-4000-8000-000000000000-lock-0000000000"
 local LEASE = #"/_c_00000000-0000-4000-8000-000000000000-lease-0000000000"
 
 describe("node_bytes #once", function()
-  local here = fixture.new("/node-bytes", { session_timeout = 20, patience = PATIENCE })
+  local here = fixture.new("/node-bytes", { session_timeout = 20 })
   local client, path
 
   before_each(function() path = here.path end)

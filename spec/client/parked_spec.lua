@@ -5,7 +5,7 @@
 local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 --- Plain Lua 5.1 cannot yield across pcall: there a callback that waits holds up the caller that polls.
 local can_park = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
 
@@ -121,9 +121,8 @@ describe("a callback in plain Lua", function()
       end)
     end
     assert.equal(5, a:poll())
-    local before = wait.now()
     a:poll(0.1)
-    assert.is_true(wait.now() - before < PATIENCE)
+    assert.equal(0, ended)
     a:spawn(function() end)
     polls_until(a, function() return ended == 5 end)
   end)

@@ -4,11 +4,10 @@
 local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 
-local SESSION = 6 -- seconds
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 describe("a client", function()
-  local here = fixture.new("/poll", { session_timeout = SESSION })
+  local here = fixture.new("/poll")
   local zk, client, errors, other, path
 
   setup(function() zk, other = here.zk, here:second_process() end)

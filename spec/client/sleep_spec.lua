@@ -7,7 +7,7 @@ local select_loop = require "spec.support.select_loop"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local can_park = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
 
 describe("client:sleep()", function()

@@ -4,7 +4,7 @@
 local fixture = require "spec.support.fixture"
 
 describe("a slow wait #once", function()
-  local here = fixture.new("/slow", { session_timeout = 10 })
+  local here = fixture.new("/slow")
   local faulty, client, holder, path, patience, lines
 
   before_each(function()

@@ -4,7 +4,7 @@ local fixture = require "spec.support.fixture"
 local BOUNDS = { 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, math.huge }
 
 describe("client:stats()", function()
-  local here = fixture.new("/stats", { session_timeout = 6 })
+  local here = fixture.new("/stats")
   local client, lock
 
   before_each(function()

@@ -6,7 +6,7 @@ local fixture = require "spec.support.fixture"
 local script = require "spec.support.script"
 
 describe("under strict globals", function()
-  local here = fixture.new("/strict", { session_timeout = 6 })
+  local here = fixture.new("/strict")
 
   local PROLOGUE = [[
     local hosts, path, loop = arg[1], arg[2], arg[3]
@@ -29,7 +29,7 @@ describe("under strict globals", function()
   local USE = [[
     local function use()
       local told = {}
-      local client = assert(zklock.connect(hosts, { loop = loop, session_timeout = 6, on_error = error,
+      local client = assert(zklock.connect(hosts, { loop = loop, on_error = error,
         on_state = function(state) told[#told + 1] = state end, log = function() end }))
       local rw = client:rwlock(path .. "/rw")
       local locks = { client:mutex(path .. "/mutex"), client:mutex(path .. "/place", { fair = false, linger = 0 }),
@@ -37,11 +37,11 @@ describe("under strict globals", function()
       for _, lock in ipairs(locks) do
         lock:on_lost(print)
         lock:on_revoke(function() end)
-        local token = assert(lock:acquire(20))
-        assert(lock:acquire(20) == token and lock:release())
+        local token = assert(lock:acquire(60))
+        assert(lock:acquire(60) == token and lock:release())
         assert(lock:is_held() and lock:validity() > 0 and lock:token() == token and lock:turn() and #lock:nodes() > 0)
         assert(lock:multi({ { "create", path .. "/note", "1" }, { "delete", path .. "/note" } }, 20))
-        assert(#lock:participants(20) > 0 and lock:revoke(20) and tostring(lock) ~= "")
+        assert(#lock:participants(60) > 0 and lock:revoke(20) and tostring(lock) ~= "")
         assert(lock:release())
         assert(select(2, lock:with(20, function(_, word) return word end, "word")) == "word")
         local guard = assert(lock:guard(20))
@@ -58,8 +58,8 @@ describe("under strict globals", function()
         collectgarbage()
       end
       local pool, leased = client:semaphore(path .. "/pool", 2), nil
-      local lease = assert(pool:acquire(20))
-      assert(lease:token() and lease:is_held() and #pool:participants(20) == 1 and lease:release())
+      local lease = assert(pool:acquire(60))
+      assert(lease:token() and lease:is_held() and #pool:participants(60) == 1 and lease:release())
       pool:request(20, function(got) leased = got:release() end)
       while not leased do client:poll(0.1) end
 
@@ -72,7 +72,7 @@ describe("under strict globals", function()
       assert(client:get(path .. "/node", 20) == "2" and client:exists(path .. "/node", 20))
       assert(#client:children(path, 20) > 0 and client:sync(20))
       assert(client:multi({ { "check", path .. "/node" } }, 20) and client:delete(path .. "/node", nil, 20))
-      client:spawn(function() spawned = locks[1]:acquire(20) end)
+      client:spawn(function() spawned = locks[1]:acquire(60) end)
       while not spawned do client:poll(0.1) end
       assert(client:flush(20) and client:stats().acquired > 0 and client:session_id() and client:getfd())
       assert(client:session_timeout() and tostring(client) ~= "" and client:close() and #told > 0)

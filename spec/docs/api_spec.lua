@@ -14,7 +14,7 @@ assert(client:create("/shop/orders/next", "17", { parents = true }, 5))
 ]]
 
 describe("docs/api.md", function()
-  local here = fixture.new("/shop", { session_timeout = 6 })
+  local here = fixture.new("/shop")
 
   it("has examples that run, and that leave no lock held", function()
     local program, count = { BEFORE }, 0

@@ -16,7 +16,7 @@ local EXECUTABLE = tonumber("755", 8)
 local function block(title) return page:below(title)[1].text end
 
 describe("on the page of the command line #once", function()
-  local here = fixture.new("/cli-page", { session_timeout = 6, patience = 60 })
+  local here = fixture.new("/cli-page")
   local bin, log
 
   --- A program of the reader's: a line in the log, then what it does.

@@ -11,7 +11,7 @@ local page = markdown.read("docs/cookbook.md")
 local PREAMBLE = page:below("Cookbook")[1].text
 
 describe("a recipe #once", function()
-  local here = fixture.new("/shop", { session_timeout = 6, patience = 60 })
+  local here = fixture.new("/shop")
 
   before_each(function()
     for _, path in ipairs { "/shop", "/cron", "/accounts" } do here.tree:delete_tree(path) end
@@ -31,7 +31,7 @@ describe("a recipe #once", function()
   end
 
   local function finish(child)
-    local code, signal = child:wait(60)
+    local code, signal = child:wait()
     assert.same({ code = 0, signal = 0, stderr = "" }, { code = code, signal = signal, stderr = child:stderr() })
     return child:stdout()
   end
@@ -59,7 +59,7 @@ describe("a recipe #once", function()
 
   it("does not repeat a cron job that has failed", function()
     local failed = start(CRON, "local function write_report() error('no paper', 0) end")
-    assert.equal(1, (failed:wait(60)))
+    assert.equal(1, (failed:wait()))
     assert.matches("no paper", failed:stderr())
     assert.equal("", run(CRON, REPORT))
   end)
@@ -215,8 +215,8 @@ describe("a recipe #once", function()
         return calls > 1 and { 3 } or nil
       end
       print(#assert(prices()))
-      assert(rw.read:acquire(5))
-      print(rw.write:acquire(5))
+      assert(rw.read:acquire(60))
+      print(rw.write:acquire(60))
       client:close()
     ]])
     assert.equal("filled\ttrue\n2\t2\n3\n1\nnil\tdeadlock\n", said)
@@ -253,7 +253,7 @@ describe("a recipe #once", function()
       .. "print((text:match '[^\\n]*$' and text:match 'no paper')) end })) "
       .. "local function write_report() error('no paper', 0) end", [[
       while client:stats().acquired == 0 do client:poll(1) end
-      print(client:mutex("/shop/report"):acquire(5) ~= nil)
+      print(client:mutex("/shop/report"):acquire(60) ~= nil)
       client:close()
     ]])
     assert.equal("no paper\ntrue\n", said)
@@ -262,7 +262,7 @@ describe("a recipe #once", function()
   it("gives the lock back when a coroutine ends, before anybody finds the coroutine dead", function()
     local said = run("Give the lock back when a request or a coroutine ends", "local function write_report() end", [[
       while client:stats().acquired == 0 do client:poll(1) end
-      print(client:mutex("/shop/report"):acquire(5) ~= nil, client:stats().abandoned)
+      print(client:mutex("/shop/report"):acquire(60) ~= nil, client:stats().abandoned)
       client:close()
     ]])
     assert.equal("true\t0\n", said)
@@ -395,7 +395,7 @@ describe("a recipe #once", function()
     local WORK = "local function work(token) print('works', token > 0) io.stdout:flush() end"
 
     local function ends(child, code, stderr)
-      assert.same({ code, 0 }, { child:wait(60) })
+      assert.same({ code, 0 }, { child:wait() })
       assert.equal(stderr, child:stderr())
     end
 
@@ -433,7 +433,7 @@ describe("a recipe #once", function()
       "local function export(token) print('export', token > 0) client:sleep(0.05) end", [[
       print(lock:is_held(), lock:is_held(job))
       while lock:is_held(job) do client:poll(1) end
-      print(lock:acquire(5) ~= nil)
+      print(lock:acquire(60) ~= nil)
       client:close()
     ]])
     assert.equal("false\ttrue\nexport\ttrue\ntrue\n", said)
@@ -446,14 +446,14 @@ describe("the recipe for nginx", function()
     return
   end
 
-  local here = fixture.new("/shop", { session_timeout = 6, patience = 60 })
+  local here = fixture.new("/shop")
 
   it("handles one request of a user at a time, and frees the lock at the request's end", function()
     local block = page:below("Give the lock back when a request or a coroutine ends")[2]
     assert.equal("nginx", block.language)
     local web = here:nginx { workers = 1, http = [[
       init_worker_by_lua_block {
-        local client = assert(require "zklock".connect("@hosts@", { session_timeout = 6 }))
+        local client = assert(require "zklock".connect("@hosts@"))
         package.loaded.locks = { client = client }
         package.loaded.shop = { cart = function()
           local lock = client:mutex("/shop/carts/" .. ngx.md5("ann"):sub(1, 2), { max_waiting = 4 })

@@ -13,7 +13,7 @@ local wait = require "spec.support.wait"
 local zklock = require "zklock"
 require "spec.support.real_loops" -- for where Debian has Copas
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local SESSION = 2 -- seconds: the most that these servers grant
 
 --- Runs an example. What it prints is a step at the resource, with the token that it prints; the first time it stops

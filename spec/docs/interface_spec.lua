@@ -14,7 +14,7 @@ local api = file.read(API)
 --- The files below a folder whose name ends so.
 local function files(folder, ending)
   local find = process.spawn { "find", folder, "-path", "*" .. ending, env = process.PLAIN }
-  assert.equal(0, (find:wait(20)))
+  assert.equal(0, (find:wait()))
   local names = {}
   for name in find:stdout():gmatch("[^\n]+") do names[#names + 1] = name end
   table.sort(names)

@@ -10,10 +10,10 @@ local port = require "spec.support.port"
 local uv = require "luv"
 local wait = require "spec.support.wait"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 describe("of the examples with jobs", function()
-  local here = fixture.new("/shop", { session_timeout = 6, patience = PATIENCE })
+  local here = fixture.new("/shop")
   local env
 
   setup(function() env = { ZOOKEEPER = here.zk.hosts, LUA_PATH = package.path } end)

@@ -24,7 +24,7 @@ describe("the page on event loops", function()
 
   local function run(script)
     local child = wait.spawn_lua(script, {}, { env = env })
-    local code, signal = child:wait(60)
+    local code, signal = child:wait()
     assert.same({ code = 0, signal = 0, stderr = "" }, { code = code, signal = signal, stderr = child:stderr() })
     return child:stdout()
   end

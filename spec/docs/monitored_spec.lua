@@ -6,10 +6,10 @@ local monitoring = require "spec.support.monitoring"
 local process = require "spec.support.process"
 local wait = require "spec.support.wait"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 describe("examples/monitoring #flood #once", function()
-  local here = fixture.new("/monitoring-example", { session_timeout = 6, patience = PATIENCE })
+  local here = fixture.new("/monitoring-example")
   local web
 
   local function start(options)
@@ -61,7 +61,7 @@ describe("examples/monitoring #flood #once", function()
         local locks = require "locks"
         local evil = "<script>document.title = 'owned'</script><img src=x onerror=\"document.title='owned'\">"
         locks.evil = locks.client:mutex("/monitoring-example/" .. evil:gsub("/", "")):request(20, function() end)
-        locks.client:mutex("/monitoring-example/owner"):acquire(20, "</td></table>" .. evil)
+        locks.client:mutex("/monitoring-example/owner"):acquire(60, "</td></table>" .. evil)
       end) } }
     ]] }
     web:get("/hostile")

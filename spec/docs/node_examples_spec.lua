@@ -9,7 +9,7 @@ local uv = require "luv"
 local wait = require "spec.support.wait"
 
 describe("of the examples with nodes", function()
-  local here = fixture.new("/shop", { session_timeout = 6, patience = 60 })
+  local here = fixture.new("/shop")
   local env
 
   setup(function() env = { ZOOKEEPER = here.zk.hosts, LUA_PATH = package.path } end)
@@ -19,7 +19,7 @@ describe("of the examples with nodes", function()
 
   local function run(script, ...)
     local child = start(script, ...)
-    local code, signal = child:wait(60)
+    local code, signal = child:wait()
     assert.same({ code = 0, signal = 0, stderr = "" }, { code = code, signal = signal, stderr = child:stderr() })
     return child:stdout()
   end
@@ -45,7 +45,7 @@ describe("of the examples with nodes", function()
     assert.equal("leader in epoch 1\ncount 10\n", run("leader.lua"))
     local second, third = start("leader.lua", 50), start("leader.lua", 50)
     for _, one in ipairs { second, third } do
-      assert.equal(0, (one:wait(60)), one:stderr())
+      assert.equal(0, (one:wait()), one:stderr())
     end
     assert.equal("3", (here.tree:get("/shop/epoch")))
     assert.equal("110", (here.tree:get("/shop/count")))
@@ -57,7 +57,7 @@ describe("of the examples with nodes", function()
     for i = 1, 20 do assert(here.tree:create(("/shop/jobs/new/%d"):format(i), "to be done")) end
     local workers, done = { start("jobs.lua"), start("jobs.lua"), start("jobs.lua") }, 0
     for _, one in ipairs(workers) do
-      assert.equal(0, (one:wait(60)), one:stderr())
+      assert.equal(0, (one:wait()), one:stderr())
       done = done + tonumber(one:stdout():match("^(%d+) done\n$"))
     end
     assert.equal(20, done)

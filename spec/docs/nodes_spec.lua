@@ -5,7 +5,7 @@ local file = require "spec.support.file"
 local fixture = require "spec.support.fixture"
 
 describe("docs/nodes.md", function()
-  local here = fixture.new("/shop", { session_timeout = 6 })
+  local here = fixture.new("/shop")
   local blocks = {}
 
   setup(function()

@@ -10,7 +10,7 @@ local page = markdown.read("docs/operations.md")
 
 describe("docs/operations.md", function()
   local zk
-  local here = fixture.new("/operations", { patience = 60, server = function()
+  local here = fixture.new("/operations", { server = function()
     zk = server.start()
     return zk
   end })

@@ -8,7 +8,7 @@ local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local worker = require "spec.support.worker"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 describe("the page of promises", function()
   local page = read("docs/promises.md")
@@ -67,7 +67,7 @@ describe("the page of promises", function()
     other:eval("shop.execute('INSERT INTO items (id, stock) VALUES (42, 10), (43, 10)')")
     sleeper:eval(SHOP, path, file, example)
 
-    local old = sleeper:eval("return shop.acquire(20)")
+    local old = sleeper:eval("return shop.acquire(60)")
     assert.same({ true, true }, { sleeper:eval("return shop.sell()") })
     assert.same({ true, true }, { sleeper:eval("return shop.sell()") }, "a holder writes as often as it likes")
     sleeper:stop()

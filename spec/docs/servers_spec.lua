@@ -9,7 +9,7 @@ local process = require "spec.support.process"
 local server = require "spec.support.server"
 local uv = require "luv"
 
-local PATIENCE = 60
+local PATIENCE = require("spec.support.wait").PATIENCE
 
 --- Runs a block of sh in a folder; what it printed.
 local function run(text, at)

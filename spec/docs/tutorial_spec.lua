@@ -12,7 +12,7 @@ local socket = require "socket"
 local wait = require "spec.support.wait"
 
 local PAGE = "docs/tutorial.md"
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local PORT = "2181"
 
 --- Runs a script as a terminal does, which shows each line at once.

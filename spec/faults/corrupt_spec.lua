@@ -3,9 +3,10 @@
 --- they had been lost: whether the request was done is asked again.
 
 local fixture = require "spec.support.fixture"
+local wait = require "spec.support.wait"
 local wire = require "spec.support.wire"
 
-local SESSION, PATIENCE = 30, 60
+local SESSION, PATIENCE = 30, wait.PATIENCE
 
 --- What a node that is there has, as far as anybody looks.
 local STAT = wire.long(77) .. wire.long(77) .. ("\0"):rep(68 - 16)

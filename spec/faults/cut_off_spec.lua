@@ -8,7 +8,7 @@ local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 local SESSION = 3 -- seconds
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 -- The follower notices after so many ticks of 200 ms that its leader is silent: long after the sessions are over.
 local NOTICES = 100

@@ -7,7 +7,7 @@ local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 local SESSION = 6 -- seconds: the old leader stands still during an election, which the link must survive
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 -- The old leader misses the others after so many ticks of 200 ms: long after the sessions are over.
 local NOTICES = 200

@@ -7,11 +7,11 @@ local fixture = require "spec.support.fixture"
 local loop = require "spec.support.loop"
 local server = require "spec.support.server"
 
-local PATIENCE = 60
+local PATIENCE = require("spec.support.wait").PATIENCE
 local BYTES = 900000
 
 describe("a client with all the nodes that it may have #once", function()
-  local here = fixture.new("/ending", { session_timeout = 10, patience = PATIENCE, server = server.start })
+  local here = fixture.new("/ending", { server = server.start })
 
   teardown(function() here.zk:stop() end)
 

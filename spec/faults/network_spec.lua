@@ -7,7 +7,7 @@ local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 local SESSION = 30 -- seconds: no fault here lasts as long, so nothing is lost
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 describe("with a faulty network", function()
   local here = fixture.new("/fault", { session_timeout = SESSION })
@@ -300,7 +300,7 @@ describe("with a faulty network", function()
 
     it("is not granted for what went meanwhile, if its own node went, too", function()
       client:close()
-      client = here:connect_to(faulty.hosts, { session_timeout = 8, connect_timeout = PATIENCE })
+      client = here:connect_to(faulty.hosts, { session_timeout = 10, connect_timeout = PATIENCE })
       for i = 1, 10 do -- in which order the two are told is chance
         path = path .. "/" .. i
         here.path, lock = path, client:mutex(path)

@@ -9,7 +9,7 @@ local wait = require "spec.support.wait"
 local worker = require "spec.support.worker"
 
 local SESSION = 30 -- seconds: longer than anything here takes
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 describe("an operator", function()
   local here = fixture.new("/operator", { session_timeout = SESSION })

@@ -14,7 +14,7 @@ local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 local SESSION = 3 -- seconds, of those that are cut off
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local DIRECTIONS = { "both", "to_server", "to_client" }
 local ROLES = { "idle", "waiting", "holding", "releasing", "asking" }
 

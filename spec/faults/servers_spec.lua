@@ -13,7 +13,7 @@ local worker = require "spec.support.worker"
 local zklock = require "zklock"
 
 local SESSION = 30 -- seconds: longer than any fault here, so no lock may be lost
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local CREW = 3
 
 -- Turns at the resource until the flag's file is gone.
@@ -181,8 +181,7 @@ describe("an ensemble #slow", function()
   end
 
   it("of which the server that the holder is on stands still for a while keeps the locks", function()
-    -- Here the sessions are short: theirs is a server that falls silent.
-    local mine = assert(zklock.connect(three.hosts, { session_timeout = 4 }))
+    local mine = assert(zklock.connect(three.hosts))
     local lock, heard = mine:mutex("/servers/short"), {}
     mine:on_state(function(state) heard[#heard + 1] = state end)
     local own = assert(lock:acquire(PATIENCE))

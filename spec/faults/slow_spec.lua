@@ -7,7 +7,7 @@ local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local SESSION, ONE_WAY, PATIENCE = 4, 0.7, 30
+local SESSION, ONE_WAY, PATIENCE = 4, 0.7, wait.PATIENCE
 local REASON = "^answers take 1%.%d s; a session of 4 s allows 0%.5 s$"
 
 describe("a link that is too slow for the session timeout #once", function()

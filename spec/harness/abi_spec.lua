@@ -13,7 +13,7 @@ describe("the ABI #once #bare", function()
   local function run(...)
     local one = process.spawn { cwd = tree, env = { LD_PRELOAD = false, GIT_CONFIG_GLOBAL = "/dev/null" }, ... }
     one:close_input()
-    local code = one:wait(60)
+    local code = one:wait()
     return code, one:stdout() .. one:stderr()
   end
 

@@ -6,7 +6,7 @@ local loop = require "spec.support.loop"
 local process = require "spec.support.process"
 local uv = require "luv"
 
-local PATIENCE = 60
+local PATIENCE = require("spec.support.wait").PATIENCE
 
 local DEBOOTSTRAP = [[
 #!/bin/sh

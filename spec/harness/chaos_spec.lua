@@ -307,7 +307,7 @@ describe("chaos's crew #once", function()
 end)
 
 describe("chaos's operator #once", function()
-  local PATIENCE = 60 -- seconds
+  local PATIENCE = wait.PATIENCE
   local zk, between, tree, client, stores, operator, paths
   local count = 0
 
@@ -315,7 +315,7 @@ describe("chaos's operator #once", function()
     zk = server.shared()
     between = proxy.start(zk.hosts)
     tree = inspector.connect(zk.hosts)
-    client = assert(zklock.connect(between.hosts, { session_timeout = 6, identifier = "w1.1" }))
+    client = assert(zklock.connect(between.hosts, { identifier = "w1.1" }))
     count = count + 1
     stores, paths = {}, {}
     local command = { "lua5.4", "chaos/operator.lua", zk.hosts, env = process.PLAIN_LUA }
@@ -420,7 +420,7 @@ describe("chaos's testbed #once", function()
     local client = assert(zklock.connect(zk.hosts, { identifier = "w1.1" }))
     local tree, path = inspector.connect(zk.hosts), "/chaos_spec/ghosts"
     local lock = client:mutex(path)
-    local token = assert(lock:acquire(20))
+    local token = assert(lock:acquire(60))
     local set = { cluster = zk, places = { { path = path, store = store } } }
     local writer = resource.open(store.address)
     assert.is_true(writer:enter(fence.of(token, 1), "w1.1/0"))

@@ -31,7 +31,7 @@ describe("make coverage #once #bare", function()
   local function run(...)
     local env = { LD_PRELOAD = false, LUA_PATH_5_4 = ";;", LUA_CPATH_5_4 = ";;" }
     local one = process.spawn { cwd = toy, env = env, ... }
-    local code = one:wait(60)
+    local code = one:wait()
     return one:stdout() .. one:stderr(), code
   end
 
@@ -46,7 +46,7 @@ describe("make coverage #once #bare", function()
   end
 
   setup(function()
-    toy, tree = folder.new("coverage"), process.spawn({ "pwd" }):read_line(10)
+    toy, tree = folder.new("coverage"), process.spawn({ "pwd" }):read_line()
     local names, commands = {}, {}
     run("mkdir", "-p", "spec", "csrc/line", "csrc/once", "csrc/query", "csrc/recipe", "csrc/zookeeper",
       "build/engine/line", "build/engine/once", "build/engine/query", "build/engine/recipe", "build/engine/zookeeper")

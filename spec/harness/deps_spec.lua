@@ -5,7 +5,7 @@ local folder = require "spec.support.folder"
 local process = require "spec.support.process"
 local wait = require "spec.support.wait"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local NGINX, OTHER = "nginx start", "--quiet cron.service start"
 
 -- What apt-get would do to services, told by the policy; then it ends, or is killed with all who wait for it.

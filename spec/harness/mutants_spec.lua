@@ -111,7 +111,7 @@ describe("make mutants #once #bare", function()
   end
 
   setup(function()
-    toy, tree = folder.new("mutants"), process.spawn({ "pwd" }):read_line(10)
+    toy, tree = folder.new("mutants"), process.spawn({ "pwd" }):read_line()
     run("mkdir", "-p", "csrc", "spec/unit", "spec/sim", "fuzz", "build/engine", "build/unit", "build/sim",
       "build/coverage/engine", "build/coverage/counted", "build/coverage/unit")
     file.write(toy .. "/csrc/toy.c", SOURCE)

@@ -9,7 +9,7 @@ describe("tools/picture.lua #once #bare", function()
     local one = process.spawn { "lua5.4", "tools/picture.lua", title or "a title", env = process.PLAIN }
     one:write(shown)
     one:close_input()
-    local code = one:wait(20)
+    local code = one:wait()
     return code, one:stdout(), one:stderr()
   end
 

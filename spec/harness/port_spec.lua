@@ -4,7 +4,7 @@
 local port = require "spec.support.port"
 local wait = require "spec.support.wait"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local COUNT = 500
 
 describe("free ports #once", function()

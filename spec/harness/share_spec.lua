@@ -4,7 +4,7 @@
 local folder = require "spec.support.folder"
 local process = require "spec.support.process"
 
-local PATIENCE = 60 -- seconds
+local PATIENCE = require("spec.support.wait").PATIENCE
 local FILES = 12
 -- Each file needs some time, so that no process runs all of them.
 local SPEC = [[it("is file %d", function() os.execute "sleep 0.05" end)]]

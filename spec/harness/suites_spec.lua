@@ -4,7 +4,7 @@
 local folder = require "spec.support.folder"
 local process = require "spec.support.process"
 
-local PATIENCE = 60 -- seconds
+local PATIENCE = require("spec.support.wait").PATIENCE
 local WELL, HANGS = "echo 3 passed, 0 failed", "exec sleep 1000"
 
 describe("tools/suites.lua #once #bare", function()

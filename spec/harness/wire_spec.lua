@@ -83,8 +83,8 @@ describe("a child process", function()
       if file then file:close() end
       return state and state ~= "Z"
     end
-    wait.eventually(function() return not there(("/proc/%s/stat"):format(pid)) end, 20, "the grandchild's end")
-    wait.eventually(function() return not there(root) end, 20, "the removal of the folder")
+    wait.eventually(function() return not there(("/proc/%s/stat"):format(pid)) end, nil, "the grandchild's end")
+    wait.eventually(function() return not there(root) end, nil, "the removal of the folder")
   end)
 
   it("runs scripts under the interpreter of the spec", function()

@@ -23,7 +23,7 @@ daemon.describe("apache2", "apache2-bin", "in Apache httpd #once #bare #flood", 
   if not lfs.attributes("build/5.3/zklock/core.so") then
     return it("needs the module for Lua 5.3", function() pending("skipped: make build LUAS=5.3 makes it") end)
   end
-  local here = fixture.new(ROOT, { session_timeout = 6, patience = 60 })
+  local here = fixture.new(ROOT)
 
   before_each(function() sales.open(here, ROOT) end)
 
@@ -51,7 +51,7 @@ daemon.describe("apache2", "apache2-bin", "in Apache httpd #once #bare #flood", 
 local zklock = require "zklock"
 function handle(r)
   client = rawget(_G, "client") or assert(zklock.connect(os.getenv("ZOOKEEPER")))
-  r:puts(assert(client:mutex("/shop/apache/lock"):acquire(5)))
+  r:puts(assert(client:mutex("/shop/apache/lock"):acquire(60)))
   return apache2.OK
 end
 ]])

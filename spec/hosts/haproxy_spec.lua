@@ -43,7 +43,7 @@ daemon.describe("haproxy", "haproxy", "in HAProxy #once #bare", function(program
   if not lfs.attributes("build/5.3/zklock/core.so") then
     return it("needs the module for Lua 5.3", function() pending("skipped: make build LUAS=5.3 makes it") end)
   end
-  local here = fixture.new(ROOT, { session_timeout = 6, patience = 60 })
+  local here = fixture.new(ROOT)
   local LOCK, BEHIND = ROOT .. "/counter", ROOT .. "/backend"
 
   before_each(function() sales.open(here, ROOT) end)

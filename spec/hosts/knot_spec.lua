@@ -18,7 +18,7 @@ daemon.describe("kresd", "knot-resolver", "in Knot Resolver #once #bare #flood",
   if not lfs.attributes("build/luajit/zklock/core.so") then
     return it("needs the module for LuaJIT", function() pending("skipped: make build LUAS=luajit makes it") end)
   end
-  local here = fixture.new("/shop/knot", { session_timeout = 6, patience = 60 })
+  local here = fixture.new("/shop/knot")
 
   --- The address that it answers for stock.example.
   local function resolve(number)

@@ -20,7 +20,7 @@ local lock, ticks, told = client:mutex(os.getenv("AT")), nil, nil
 vim.loop.new_timer():start(5, 5, function() ticks = (ticks or 0) + 1 end)
 coroutine.wrap(function()
   io.stdout:write "asks\n"
-  assert(lock:acquire(20))
+  assert(lock:acquire(60))
   local ok, err = pcall(vim.api.nvim_set_current_dir, ".")
   told = ("%s %s"):format(tostring(ok), tostring(err):match("E%d+"))
   vim.schedule(function()
@@ -35,7 +35,7 @@ daemon.describe("nvim", "neovim", "in Neovim #once #bare", function(program)
   if not lfs.attributes("build/luajit/zklock/core.so") then
     return it("needs the module for LuaJIT", function() pending("skipped: make build LUAS=luajit makes it") end)
   end
-  local here = fixture.new("/shop/neovim", { session_timeout = 6, patience = 60 })
+  local here = fixture.new("/shop/neovim")
   local at, env
 
   before_each(function()

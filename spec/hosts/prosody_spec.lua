@@ -17,7 +17,7 @@ log = { info = "*console" }
 ]]
 
 daemon.describe("prosody", "prosody", "in Prosody #once #bare #flood", function(program)
-  local here = fixture.new(ROOT, { session_timeout = 6, patience = 60 })
+  local here = fixture.new(ROOT)
   local web
 
   before_each(function()

@@ -13,14 +13,14 @@ local HOUR = 3600
 local WRONG = 3 -- the server whose clock is wrong. It becomes the leader whenever it can: its number is the largest
 --- What libfaketime may be off by.
 local NEARLY = 0.1
-local PATIENCE = 120 -- seconds for a start that is due within ten
+local PATIENCE = wait.PATIENCE
 
 --- A line for each start: its token, the moment, and when the mark was written, by the leader's clock and by ours.
 local MACHINE = [[
   local socket = require "socket"
   local zklock = require "zklock"
   local hosts, path, every = arg[1], arg[2], tonumber(arg[3])
-  local client = assert(zklock.connect(hosts, { session_timeout = 4, connect_timeout = 60 }))
+  local client = assert(zklock.connect(hosts, { connect_timeout = 60 }))
   io.stdout:setvbuf "no"
   client:job(path, function(token)
     local at = socket.gettime()

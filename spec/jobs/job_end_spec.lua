@@ -7,7 +7,7 @@ local host = require "spec.support.host"
 local jobs = require "spec.support.jobs"
 local wait = require "spec.support.wait"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local HOUR = 3600
 local can_park = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
 
@@ -18,7 +18,7 @@ local OPTIONS = { env = SANITIZER and { ASAN_OPTIONS = SANITIZER .. ":detect_lea
 local function pack(...) return { n = select("#", ...), ... } end
 
 describe("client:job()", function()
-  local here = fixture.new("/job-end", { session_timeout = 6, super = true })
+  local here = fixture.new("/job-end", { super = true })
   local work = jobs.new(here)
   local client, path
 
@@ -217,7 +217,7 @@ describe("client:job()", function()
       here.tree:delete(path .. "-last")
     end)
 
-    it("does not wait longer than 5 seconds for a function that ignores it #once", function()
+    it("does not wait for ever for a function that ignores it #once", function()
       local turns = 0
       local job = client:job(path, function(_, hold)
         while true do
@@ -228,7 +228,7 @@ describe("client:job()", function()
       here:eventually(function() return job:state() == "running" end)
       local began = wait.now()
       assert.is_true(client:close())
-      assert.is_true(wait.now() - began >= 4 and wait.now() - began < 50)
+      assert.is_true(wait.now() - began >= 4) -- spec/client/bounded_spec.lua has the other bound
       assert.is_true(turns > 10)
       here:becomes(0)
     end)

@@ -5,13 +5,13 @@ local fixture = require "spec.support.fixture"
 local jobs = require "spec.support.jobs"
 local wait = require "spec.support.wait"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local HOUR = 3600
 
 local function pack(...) return { n = select("#", ...), ... } end
 
 describe("client:job()", function()
-  local here = fixture.new("/job-expiry", { session_timeout = 6, super = true })
+  local here = fixture.new("/job-expiry", { super = true })
   local work = jobs.new(here)
   local path
 

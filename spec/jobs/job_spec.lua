@@ -7,13 +7,13 @@ local wait = require "spec.support.wait"
 
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local HOUR = 3600
 
 local function pack(...) return { n = select("#", ...), ... } end
 
 describe("client:job()", function()
-  local here = fixture.new("/job", { session_timeout = 6, super = true })
+  local here = fixture.new("/job", { super = true })
   local work = jobs.new(here)
   local client, path
 

@@ -14,7 +14,7 @@ local KINDS = {
 }
 
 describe("a fault at every wire operation #once:", function()
-  local here = fixture.new("/job-sweep", { session_timeout = 12, patience = PATIENCE })
+  local here = fixture.new("/job-sweep", { session_timeout = 12 })
   local faulty, played, trouble
 
   setup(function()

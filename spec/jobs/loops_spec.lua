@@ -7,7 +7,7 @@ local zklock = require "zklock"
 
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 
-local PATIENCE = 60
+local PATIENCE = require("spec.support.wait").PATIENCE
 local HOUR = 3600
 local yields_across_pcall = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
 

@@ -6,14 +6,14 @@ local jobs = require "spec.support.jobs"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local HOUR = 3600
 local can_park = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
 
 local function pack(...) return { n = select("#", ...), ... } end
 
 describe("client:once()", function()
-  local here = fixture.new("/once", { session_timeout = 6, super = true })
+  local here = fixture.new("/once", { super = true })
   local work = jobs.new(here)
   local client, path
 

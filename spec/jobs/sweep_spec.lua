@@ -10,7 +10,7 @@ local TRIES = 20
 local PATIENCE = stage.PATIENCE
 
 describe("a fault at every wire operation #once: client:once,", function()
-  local here = fixture.new("/jobs-sweep", { session_timeout = 12, patience = PATIENCE })
+  local here = fixture.new("/jobs-sweep", { session_timeout = 12 })
   local faulty, played
 
   setup(function()

@@ -17,7 +17,7 @@ local function sh(command, ...)
   local one = process.spawn { env = { LD_PRELOAD = false, PKG_CONFIG_PATH = prefix .. "/lib/pkgconfig",
     LD_LIBRARY_PATH = prefix .. "/lib" }, "sh", "-c", command, "sh", ... }
   one:close_input()
-  local code = one:wait(60)
+  local code = one:wait()
   return code, one:stdout(), one:stderr()
 end
 
@@ -45,7 +45,7 @@ local function declared()
 end
 
 describe("the C library #once #bare", function()
-  local here = fixture.new("/library", { session_timeout = 10 })
+  local here = fixture.new("/library")
 
   setup(function()
     prefix = folder.new("library")

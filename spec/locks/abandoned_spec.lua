@@ -5,8 +5,8 @@ local collect = require "spec.support.collect"
 local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 
-local SESSION = 60 -- seconds: nothing here waits for the servers to end a session
-local PATIENCE = 60
+local SESSION = 600 -- seconds: nothing here waits for the servers to end a session
+local PATIENCE = wait.PATIENCE
 
 describe("an abandoned lock", function()
   local here = fixture.new("/abandoned", { session_timeout = SESSION })

@@ -5,11 +5,10 @@ local collect = require "spec.support.collect"
 local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 
-local SESSION = 6 -- seconds
-local PATIENCE = 60 -- seconds: a busy machine may take so long for an action of milliseconds
+local PATIENCE = wait.PATIENCE
 
 describe("a mutex", function()
-  local here = fixture.new("/blocks", { session_timeout = SESSION })
+  local here = fixture.new("/blocks")
   local client, other, path
 
   setup(function() client, other = here:connect(), here:second_process() end)

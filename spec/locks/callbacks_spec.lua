@@ -8,11 +8,11 @@ local worker = require "spec.support.worker"
 local zklock = require "zklock"
 
 local SESSION = 30 -- seconds
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local ERRORS = { timeout = true, cancelled = true, closed = true, disconnected = true }
 
 describe("callbacks", function()
-  local here = fixture.new("/callbacks", { session_timeout = SESSION, patience = PATIENCE })
+  local here = fixture.new("/callbacks", { session_timeout = SESSION })
   local client, errors, path
 
   before_each(function() path, errors = here.path, {} end)

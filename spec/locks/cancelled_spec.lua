@@ -4,11 +4,10 @@
 local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 
-local SESSION = 6 -- seconds
-local PATIENCE = 60 -- seconds: a busy machine may take so long for an action of milliseconds
+local PATIENCE = wait.PATIENCE
 
 describe("a request that is cancelled after its grant, and before a poll,", function()
-  local here = fixture.new("/cancelled", { session_timeout = SESSION })
+  local here = fixture.new("/cancelled")
   local client, other, path
 
   before_each(function() client, other, path = here:connect(), here:connect(), here.path end)

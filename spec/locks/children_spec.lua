@@ -8,7 +8,7 @@ local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local MOST = 2147483647 -- the last sequence number
 local USED_UP = "zookeeper: DATAINCONSISTENCY"
 local UUID = "01234567-89ab-4def-8123-456789abcdef"

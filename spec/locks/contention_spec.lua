@@ -9,11 +9,10 @@ local wait = require "spec.support.wait"
 local worker = require "spec.support.worker"
 
 local WORKERS, ROUNDS = 8, 20
-local SESSION = 4 -- seconds: a killed holder's lock is free after so long
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 describe("contention", function()
-  local here = fixture.new("/contention", { session_timeout = SESSION, patience = PATIENCE })
+  local here = fixture.new("/contention")
   local store, crew, path
 
   setup(function()

@@ -4,7 +4,7 @@
 local fixture = require "spec.support.fixture"
 local owner = require "zklock.owners.owner"
 
-local PATIENCE = 60
+local PATIENCE = require("spec.support.wait").PATIENCE
 local CYCLES, WARM = 200, 100
 
 --- Did it, or is the spec over, whose client is closed then?

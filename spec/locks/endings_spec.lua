@@ -5,7 +5,7 @@ local Hold = require "zklock.holds.hold"
 local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 
-local PATIENCE = 60 -- seconds: a busy machine may take so long for an action of milliseconds
+local PATIENCE = wait.PATIENCE
 
 describe("the end of a hold", function()
   --- Ends a hold among objects that only record their calls. Returns the record, and the hold.
@@ -54,7 +54,7 @@ describe("the end of a hold", function()
   end
 
   describe("after an error", function()
-    local here = fixture.new("/endings", { session_timeout = 6 })
+    local here = fixture.new("/endings")
 
     it("is told once more to a request that was cancelled when it was granted", function()
       local client, list, callback = here:connect(), here.answers()

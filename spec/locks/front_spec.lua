@@ -4,7 +4,7 @@
 local fixture = require "spec.support.fixture"
 
 describe("the nodes in front of a waiter #once", function()
-  local here = fixture.new("/front", { session_timeout = 6 })
+  local here = fixture.new("/front")
   local client, other
 
   before_each(function() client, other = here:connect(), here:connect() end)

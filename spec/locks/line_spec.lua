@@ -11,11 +11,10 @@ local wire = require "spec.support.wire"
 local worker = require "spec.support.worker"
 local zklock = require "zklock"
 
-local SESSION = 6 -- seconds
-local PATIENCE = 60 -- seconds: a busy machine may take so long for an action of milliseconds
+local PATIENCE = wait.PATIENCE
 
 describe("a mutex", function()
-  local here = fixture.new("/line", { session_timeout = SESSION, super = true })
+  local here = fixture.new("/line", { super = true })
   local zk, tree, client, other, path
 
   setup(function() zk, tree, client, other = here.zk, here.tree, here:connect(), here:second_process() end)
@@ -35,7 +34,7 @@ describe("a mutex", function()
       local crew = {}
       for i = 1, 4 do
         crew[i] = worker.start()
-        assert(crew[i]:connect(zk.hosts, { session_timeout = SESSION }))
+        assert(crew[i]:connect(zk.hosts))
       end
       local lock = client:mutex(path)
       local expected = {}

@@ -4,7 +4,7 @@
 local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 
-local PATIENCE = 60 -- seconds
+local PATIENCE = wait.PATIENCE
 
 describe("max_hold", function()
   local here = fixture.new("/max_hold")

@@ -6,11 +6,11 @@ local proxy = require "spec.support.proxy"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local BUSY = { nil, "busy" }
 
 describe("max_waiting #once", function()
-  local here = fixture.new("/max-waiting", { session_timeout = 20, patience = PATIENCE })
+  local here = fixture.new("/max-waiting", { session_timeout = 20 })
   local client, other, path
 
   setup(function() client, other = here:connect(), here:connect() end)
@@ -147,7 +147,7 @@ describe("max_waiting #once", function()
   end)
 
   it("answers 'closed' rather than 'busy' on a closed client", function()
-    local mine = assert(zklock.connect(here.zk.hosts, { session_timeout = 6 }))
+    local mine = assert(zklock.connect(here.zk.hosts))
     local lock = mine:mutex(path, { max_waiting = 0 })
     assert(lock:acquire(PATIENCE))
     mine:close()

@@ -6,11 +6,10 @@ local proxy = require "spec.support.proxy"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 60 -- seconds
-local SESSION = 6
+local PATIENCE = wait.PATIENCE
 
 describe("a multilock", function()
-  local here = fixture.new("/multilock", { session_timeout = SESSION })
+  local here = fixture.new("/multilock")
   local tree, client, other, base, paths
 
   setup(function() tree, client, other = here.tree, here:connect(), here:connect() end)
@@ -290,7 +289,7 @@ describe("a multilock", function()
 
     before_each(function()
       faulty = proxy.start(here.zk.hosts)
-      cut = assert(zklock.connect(faulty.hosts, { session_timeout = SESSION }))
+      cut = assert(zklock.connect(faulty.hosts))
       assert(cut:multilock(paths):acquire(PATIENCE)) -- the directories
       assert(cut:multilock(paths):release())
       assert(cut:flush(PATIENCE))
@@ -312,7 +311,7 @@ describe("a multilock", function()
     end)
 
     it("answers 'too big' if one request cannot hold all paths, and the link stays", function()
-      local named = assert(zklock.connect(faulty.hosts, { session_timeout = SESSION, identifier = ("i"):rep(1024) }))
+      local named = assert(zklock.connect(faulty.hosts, { identifier = ("i"):rep(1024) }))
       local many = {}
       faulty:reset()
       for i = 1, 900 do many[i] = ("%s/%s%d"):format(base, ("m"):rep(60), i) end

@@ -7,12 +7,11 @@ local session = require "spec.support.session"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local SESSION = 6 -- seconds
-local PATIENCE = 60 -- seconds: a busy machine may take so long for an action of milliseconds
+local PATIENCE = wait.PATIENCE
 local NAME = "^_c_%x+%-%x+%-4%x+%-8%x+%-%x+%-lock%-%d+$"
 
 describe("a mutex", function()
-  local here = fixture.new("/mutex", { session_timeout = SESSION, super = true })
+  local here = fixture.new("/mutex", { super = true })
   local zk, tree, client, other, path
 
   setup(function() zk, tree, client, other = here.zk, here.tree, here:connect(), here:second_process() end)
@@ -34,7 +33,7 @@ describe("a mutex", function()
     end)
 
     it("is held by one client at a time, also within a process", function()
-      local second = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+      local second = assert(zklock.connect(zk.hosts))
       assert(client:mutex(path):acquire(PATIENCE))
       assert.same({ nil, "timeout" }, { second:mutex(path):acquire(0) })
       assert.is_false(second:mutex(path):is_held())
@@ -66,7 +65,7 @@ describe("a mutex", function()
 
     it("creates its parents as containers, which the servers delete", function()
       local faulty = proxy.start(zk.hosts)
-      local mine = assert(zklock.connect(faulty.hosts, { session_timeout = SESSION }))
+      local mine = assert(zklock.connect(faulty.hosts))
       local lock = mine:mutex(path .. "/a/b")
       assert(lock:acquire(PATIENCE))
       local made = {}

@@ -3,10 +3,10 @@
 
 local fixture = require "spec.support.fixture"
 
-local PATIENCE = 60
+local PATIENCE = require("spec.support.wait").PATIENCE
 
 describe("an owner with metamethods", function()
-  local here = fixture.new("/owner_traps", { session_timeout = 6 })
+  local here = fixture.new("/owner_traps")
   local client, lock
 
   before_each(function()

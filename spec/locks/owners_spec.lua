@@ -8,8 +8,8 @@ local fixture = require "spec.support.fixture"
 local host = require "spec.support.host"
 local wait = require "spec.support.wait"
 
-local SESSION = 60 -- seconds: nothing here waits for the servers to end a session
-local PATIENCE = 60
+local SESSION = 600 -- seconds: nothing here waits for the servers to end a session
+local PATIENCE = wait.PATIENCE
 
 describe("owners", function()
   local here = fixture.new("/owners", { session_timeout = SESSION })
@@ -139,7 +139,7 @@ describe("owners", function()
       local zklock = require "zklock"
       local client, lock
       local function connect()
-        client = assert(zklock.connect(hosts, { session_timeout = 60 }))
+        client = assert(zklock.connect(hosts, { session_timeout = 600 }))
         lock = client:mutex(path)
       end
       local function check(what)
@@ -158,11 +158,11 @@ describe("owners", function()
         handlers = {
           { "main", function()
             connect()
-            assert(lock:acquire(5))
+            assert(lock:acquire(60))
           end },
           { "handler", function() client:poll() end },
           { "main", function() check("main") end },
-          { "another handler", function() client:mutex(path .. "/another"):acquire(5) end },
+          { "another handler", function() client:mutex(path .. "/another"):acquire(60) end },
           { "main", function()
             check("main")
             assert(lock:release())
@@ -177,10 +177,10 @@ describe("owners", function()
         handlers = {
           { "handler", function()
             connect()
-            assert(lock:acquire(5))
+            assert(lock:acquire(60))
           end },
           { "main", function() client:poll() end },
-          { "another handler", function() client:mutex(path .. "/another"):acquire(5) end },
+          { "another handler", function() client:mutex(path .. "/another"):acquire(60) end },
           { "handler", function()
             check("handler")
             assert(lock:release())
@@ -197,7 +197,7 @@ describe("owners", function()
           { "handler", function()
             connect()
             thread = coroutine.create(function()
-              assert(lock:acquire(5))
+              assert(lock:acquire(60))
               coroutine.yield()
             end)
             assert(coroutine.resume(thread))

@@ -4,10 +4,10 @@
 local fixture = require "spec.support.fixture"
 local places = require "spec.support.place"
 
-local PATIENCE = 60
+local PATIENCE = require("spec.support.wait").PATIENCE
 
 describe("a place with fair = false ends #once", function()
-  local here = fixture.new("/place_ends", { session_timeout = 6, patience = PATIENCE })
+  local here = fixture.new("/place_ends")
   local place = places.new(here)
   local client
 

@@ -5,11 +5,11 @@ local collect = require "spec.support.collect"
 local fixture = require "spec.support.fixture"
 local places = require "spec.support.place"
 
-local PATIENCE = 60
+local PATIENCE = require("spec.support.wait").PATIENCE
 local TIMEOUT = { nil, "timeout" }
 
 describe("with fair = false a lock that one owner takes again and again #once", function()
-  local here = fixture.new("/place_owner", { session_timeout = 6, patience = PATIENCE })
+  local here = fixture.new("/place_owner")
   local place = places.new(here)
   local client, path
 

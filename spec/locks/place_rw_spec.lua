@@ -5,10 +5,10 @@ local fixture = require "spec.support.fixture"
 local places = require "spec.support.place"
 local wait = require "spec.support.wait"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 describe("with fair = false a read-write lock #once", function()
-  local here = fixture.new("/place_rw", { session_timeout = 6, patience = PATIENCE })
+  local here = fixture.new("/place_rw", { session_timeout = 600 })
   local place = places.new(here)
   local client, other, path
 

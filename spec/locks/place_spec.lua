@@ -5,12 +5,11 @@ local fixture = require "spec.support.fixture"
 local places = require "spec.support.place"
 local wait = require "spec.support.wait"
 
-local PATIENCE = 60
-local SESSION = 6
+local PATIENCE = wait.PATIENCE
 local TIMEOUT = { nil, "timeout" }
 
 describe("with fair = false #once", function()
-  local here = fixture.new("/place", { session_timeout = SESSION, patience = PATIENCE })
+  local here = fixture.new("/place", { session_timeout = 600 })
   local place = places.new(here)
   local client, other, path
 

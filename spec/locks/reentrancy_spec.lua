@@ -7,11 +7,10 @@ local proxy = require "spec.support.proxy"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local SESSION = 6 -- seconds
-local PATIENCE = 60 -- seconds: a busy machine may take so long for an action of milliseconds
+local PATIENCE = wait.PATIENCE
 
 describe("a mutex", function()
-  local here = fixture.new("/reentrancy", { session_timeout = SESSION })
+  local here = fixture.new("/reentrancy")
   local zk, client, other, path
 
   setup(function() zk, client, other = here.zk, here:connect(), here:second_process() end)
@@ -107,11 +106,11 @@ describe("a mutex", function()
         end
         local function look_at(lock, owner)
           local kind = tostring(owner or coroutine.running())
-          assert(lock:acquire(20, owner))
+          assert(lock:acquire(60, owner))
           calls = 0
-          look(kind .. ": acquire", function() assert(lock:acquire(5, owner)) end)
+          look(kind .. ": acquire", function() assert(lock:acquire(60, owner)) end)
           look(kind .. ": acquire without a timeout", function() assert(lock:acquire(nil, owner)) end)
-          for _ = 1, 10 do assert(lock:acquire(5, owner)) end
+          for _ = 1, 10 do assert(lock:acquire(60, owner)) end
           look(kind .. ": release", function() assert(lock:release(owner)) end)
           look(kind .. ": is_held", function() assert(lock:is_held(owner)) end)
           look(kind .. ": validity", function() assert(lock:validity(owner) > 0) end)
@@ -122,10 +121,10 @@ describe("a mutex", function()
         look_at(client:mutex(arg[2]), "somebody")
         coroutine.wrap(look_at)(client:mutex(arg[2]))
         local readers = client:rwlock(arg[2] .. "/readers").read
-        assert(readers:acquire(20, "another"))
+        assert(readers:acquire(60, "another"))
         coroutine.wrap(look_at)(readers)
-        assert(readers:acquire(20))
-        assert(readers:acquire(20, "the last to come"))
+        assert(readers:acquire(60))
+        assert(readers:acquire(60, "the last to come"))
         look_at(readers)
         local guard = assert(client:mutex(arg[2] .. "/guarded"):guard(20))
         look("guard: is_held", function() assert(guard:is_held()) end)

@@ -5,11 +5,10 @@ local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 60 -- seconds
-local SESSION = 6
+local PATIENCE = wait.PATIENCE
 
 describe("revocation", function()
-  local here = fixture.new("/revoke", { session_timeout = SESSION })
+  local here = fixture.new("/revoke")
   local client, other, path
 
   setup(function() client, other = here:connect(), here:connect() end)
@@ -162,7 +161,7 @@ describe("revocation", function()
   end)
 
   it("answers like every other call when it cannot ask", function()
-    local third = assert(zklock.connect(here.zk.hosts, { session_timeout = SESSION }))
+    local third = assert(zklock.connect(here.zk.hosts))
     local lock = third:mutex(path)
     third:close()
     assert.same({ nil, "closed" }, { lock:revoke() })

@@ -5,11 +5,10 @@ local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 60 -- seconds
-local SESSION = 6
+local PATIENCE = wait.PATIENCE
 
 describe("a read-write lock", function()
-  local here = fixture.new("/rwlock", { session_timeout = SESSION })
+  local here = fixture.new("/rwlock")
   local client, other, path, ours, theirs
 
   setup(function() client, other = here:connect(), here:connect() end)
@@ -240,7 +239,7 @@ describe("a read-write lock", function()
 
   it("and a mutex of another client at one path answer 'wrong kind', in either order", function()
     assert(ours.read:acquire(PATIENCE))
-    local third = assert(zklock.connect(here.zk.hosts, { session_timeout = SESSION }))
+    local third = assert(zklock.connect(here.zk.hosts))
     local foreign = third:mutex(path)
     assert.same({ nil, "wrong kind" }, { foreign:acquire(PATIENCE) })
     ours.read:release()

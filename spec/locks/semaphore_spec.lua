@@ -6,11 +6,10 @@ local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 60 -- seconds
-local SESSION = 6
+local PATIENCE = wait.PATIENCE
 
 describe("a semaphore", function()
-  local here = fixture.new("/semaphore", { session_timeout = SESSION })
+  local here = fixture.new("/semaphore")
   local client, other, path, ours, theirs
 
   setup(function() client, other = here:connect(), here:connect() end)
@@ -185,7 +184,7 @@ describe("a semaphore", function()
   end)
 
   it("keeps no lease of a client that closed", function()
-    local third = assert(zklock.connect(here.zk.hosts, { session_timeout = SESSION }))
+    local third = assert(zklock.connect(here.zk.hosts))
     assert(third:semaphore(path, 3):acquire(PATIENCE, 2))
     third:close()
     assert.same({}, leases())

@@ -8,7 +8,7 @@ local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 60 -- seconds; the floods take several times as long
+local PATIENCE = wait.PATIENCE
 local SESSION = 40
 local MANY_BYTES = 20000000 -- of the nodes: these servers are not started again
 

@@ -9,7 +9,7 @@ local raising_hook = require "spec.support.raising_hook"
 local socket = require "socket"
 local wait = require "spec.support.wait"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local yields_across_pcall = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
 
 describe("with Copas", function()

@@ -12,7 +12,7 @@ local uv = require "luv"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local yields_across_pcall = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
 
 describe("with cqueues", function()

@@ -10,7 +10,7 @@ local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 local SESSION = 30 -- seconds
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local yields_across_pcall = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
 
 describe("above the engine", function()
@@ -59,7 +59,7 @@ describe("above the engine", function()
         steps = steps + 1
         assert(controller:step(0.1))
         return closed
-      end, 10, "the end of close()")
+      end, nil, "the end of close()")
       assert.equal(1, #told)
       assert.is_true(steps < 1000, steps)
       assert(home:step(0))
@@ -79,7 +79,7 @@ describe("above the engine", function()
       wait.eventually(function()
         assert(controller:step(0.1))
         return polled
-      end, 10)
+      end)
       assert(controller:loop(10))
       assert.equal(1, #told)
       assert(home:step(0))

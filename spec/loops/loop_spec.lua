@@ -11,7 +11,7 @@ local worker = require "spec.support.worker"
 local zklock = require "zklock"
 
 local NOWHERE = "127.0.0.1:1"
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 describe("a loop's adapter", function()
   local function copy(changes)

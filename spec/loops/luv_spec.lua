@@ -8,7 +8,7 @@ local raising_hook = require "spec.support.raising_hook"
 local socket = require "socket"
 local wait = require "spec.support.wait"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local yields_across_pcall = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
 
 describe("with luv", function()
@@ -123,8 +123,8 @@ describe("with luv", function()
     local result = run [[
       coroutine.wrap(function()
         local client = connect()
-        assert(client:mutex(path):acquire(5))
-        coroutine.wrap(function() assert(client:mutex(path .. "-2"):acquire(5)) end)()
+        assert(client:mutex(path):acquire(60))
+        coroutine.wrap(function() assert(client:mutex(path .. "-2"):acquire(60)) end)()
         local ticks, timer = 0, uv.new_timer()
         timer:start(50, 0, function()
           coroutine.wrap(function()
@@ -143,8 +143,8 @@ describe("with luv", function()
     for _, ending in ipairs { "first:close() second:close()", "first:close()", "", "os.exit(0)" } do
       local result = run(([[
         local first, second = connect(), connect()
-        assert(first:mutex(path):acquire(5))
-        coroutine.wrap(function() second:mutex(path):acquire(5) end)()
+        assert(first:mutex(path):acquire(60))
+        coroutine.wrap(function() second:mutex(path):acquire(60) end)()
         uv.run("nowait")
         %s
       ]]):format(ending))
@@ -157,7 +157,7 @@ describe("with luv", function()
     local result = run [[
       for _ = 1, 3 do
         local client = connect()
-        assert(client:mutex(path):acquire(5))
+        assert(client:mutex(path):acquire(60))
         client:close()
         collectgarbage()
       end
@@ -203,7 +203,7 @@ describe("with luv", function()
           local client
           coroutine.wrap(function()
             client = connect()
-            assert(client:mutex(path):acquire(5))
+            assert(client:mutex(path):acquire(60))
             client:sleep(0.01)
           end)()
           while not client or client:stats().held == 0 do uv.run("once") end
@@ -221,9 +221,9 @@ describe("with luv", function()
         walk()
         coroutine.wrap(function()
           local lock = client:mutex(path)
-          assert(lock:acquire(5))
+          assert(lock:acquire(60))
           assert(client:sleep(0.01))
-          coroutine.wrap(function() assert(lock:acquire(5)) assert(lock:release()) done = true end)()
+          coroutine.wrap(function() assert(lock:acquire(60)) assert(lock:release()) done = true end)()
           assert(lock:release())
           while not done do assert(client:sleep(0.001)) end
           print(client:close())
@@ -257,7 +257,7 @@ describe("with luv", function()
     local result = run [[
       coroutine.wrap(function()
         local client = connect()
-        assert(client:mutex(path):acquire(5))
+        assert(client:mutex(path):acquire(60))
         local function deep() error("in a coroutine of mine") end
         deep()
       end)()

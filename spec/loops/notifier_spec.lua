@@ -10,7 +10,7 @@ local wait = require "spec.support.wait"
 local unix = require "socket.unix"
 
 describe("a client's notifier #once", function()
-  local here = fixture.new("/notifier", { session_timeout = 6 })
+  local here = fixture.new("/notifier")
 
   local function connect_to(notifier)
     local link = unix.stream and unix.stream() or unix()

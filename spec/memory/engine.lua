@@ -13,7 +13,7 @@ local zklock = require "zklock"
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 
 local SESSION = 60 -- seconds: what is left behind stays
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local ROW = 3 -- failures one after the other, at most
 local NO_MEMORY = "not enough memory"
 local STRANGER = "_c_00000000-0000-4000-8000-000000000000-lock-"

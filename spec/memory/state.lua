@@ -7,7 +7,7 @@ local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 require "zklock" -- keeps the allocator of those states in the process
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local NO_MEMORY = "not enough memory"
 
 -- LuaJIT's compiled code does not survive a failed allocation, whatever it was compiled from: LuaJIT/LuaJIT#1247.

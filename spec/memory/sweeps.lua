@@ -20,7 +20,7 @@ local NO_MEMORY = "not enough memory"
 
 local sweeps = {
   SESSION = 20, -- seconds
-  PATIENCE = 20,
+  PATIENCE = wait.PATIENCE,
   --- The calls of `tell`, with three arguments each; `count` of them.
   told = {},
   --- How often `on_error` of a client was called.

@@ -9,7 +9,7 @@ local DATA = "a\0b\255\n"
 local function hex(data) return (data:gsub(".", function(c) return ("%02x"):format(c:byte()) end)) end
 
 describe("beside kazoo's nodes #neighbours", function()
-  local here = fixture.new("/kazoo-nodes", { session_timeout = 10 })
+  local here = fixture.new("/kazoo-nodes")
   local client, kazoo, path
 
   setup(function() client, kazoo = here:connect(), neighbour.crew(here.zk.hosts, 10, "kazoo") end)

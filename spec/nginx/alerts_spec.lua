@@ -19,7 +19,7 @@ if not nginx.is_testable() then
   return
 end
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local INTERVAL, HOUR = 15, 3600
 
 --- A caller that waits for a lock while another one holds it, beside the job.
@@ -34,7 +34,7 @@ local QUEUE = [[
 ]]
 
 describe("the alerts on what two workers with a job count", function()
-  local here = fixture.new("/monitoring-example", { patience = PATIENCE })
+  local here = fixture.new("/monitoring-example")
   local web
 
   local function start()

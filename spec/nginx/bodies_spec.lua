@@ -13,10 +13,10 @@ if not nginx.is_testable() then
   return
 end
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 describe("a request with a body", function()
-  local here = fixture.new("/nginx-bodies", { session_timeout = 6, patience = PATIENCE })
+  local here = fixture.new("/nginx-bodies")
   local other, web
 
   setup(function() other = here:second_process() end)
@@ -27,17 +27,17 @@ describe("a request with a body", function()
       location /threads { content_by_lua_block {
         local lock = client:mutex("@path@")
         local reader = ngx.thread.spawn(function() ngx.req.read_body() return #ngx.req.get_body_data() end)
-        local waiter = ngx.thread.spawn(function() return lock:acquire(30) ~= nil end)
+        local waiter = ngx.thread.spawn(function() return lock:acquire(60) ~= nil end)
         ngx.say(select(2, ngx.thread.wait(reader)), " ", select(2, ngx.thread.wait(waiter)))
       } }
       location /socket { content_by_lua_block {
         local lock, body = client:mutex("@path@"), assert(ngx.req.socket())
         local reader = ngx.thread.spawn(function() return body:receive(10) end)
-        local waiter = ngx.thread.spawn(function() return lock:acquire(30) ~= nil end)
+        local waiter = ngx.thread.spawn(function() return lock:acquire(60) ~= nil end)
         ngx.say(select(2, ngx.thread.wait(reader)), " ", select(2, ngx.thread.wait(waiter)))
       } }
       location /upstream {
-        access_by_lua_block { assert(client:mutex("@path@"):acquire(30)) }
+        access_by_lua_block { assert(client:mutex("@path@"):acquire(60)) }
         proxy_pass http://127.0.0.1:@port@/body;
         proxy_http_version 1.1;
         proxy_request_buffering off;
@@ -50,12 +50,12 @@ describe("a request with a body", function()
         client:mutex("@path@"):with(30, function() ngx.exit(403) end)
       } }
       location /small { client_max_body_size 5; content_by_lua_block {
-        assert(client:mutex("@path@"):acquire(30))
+        assert(client:mutex("@path@"):acquire(60))
         ngx.req.read_body()
       } }
       location /abort { lua_check_client_abort on; content_by_lua_block {
         ngx.thread.spawn(function() ngx.req.read_body() end)
-        assert(client:mutex("@path@"):acquire(30))
+        assert(client:mutex("@path@"):acquire(60))
         ngx.sleep(30)
       } }
     ]] }

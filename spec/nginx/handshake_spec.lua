@@ -23,7 +23,7 @@ describe("a TLS handshake in nginx", function()
     dir = folder.new("certificate")
     local key = process.spawn { "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
       "/CN=localhost", "-keyout", dir .. "/key.pem", "-out", dir .. "/cert.pem", env = process.PLAIN }
-    assert.equal(0, (key:wait(60)))
+    assert.equal(0, (key:wait()))
   end)
 
   before_each(function() path = here.path end)
@@ -55,7 +55,7 @@ describe("a TLS handshake in nginx", function()
     local child = process.spawn { "sh", "-c", [[printf 'GET / HTTP/1.0\r\n\r\n' | openssl s_client "$@"]], "sh",
       "-quiet", "-tls1_2", "-connect", "127.0.0.1:" .. port,
       options and options.out and "-sess_out" or "-sess_in", dir .. "/session", env = process.PLAIN }
-    child:wait(60)
+    child:wait()
     return child:stdout():find("served", 1, true) ~= nil
   end
 
@@ -67,7 +67,7 @@ describe("a TLS handshake in nginx", function()
     start("", [[
       ssl_certificate_by_lua_block {
         local lock = client:mutex("@path@")
-        ngx.shared.counts:set("seen", ngx.get_phase() .. " " .. tostring(lock:acquire(5) ~= nil))
+        ngx.shared.counts:set("seen", ngx.get_phase() .. " " .. tostring(lock:acquire(60) ~= nil))
       }
     ]])
     assert.is_true(shake_hands { out = true })
@@ -81,7 +81,7 @@ describe("a TLS handshake in nginx", function()
     start([[
       ssl_session_fetch_by_lua_block {
         local lock = client:mutex("@path@")
-        local token, err = lock:acquire(5)
+        local token, err = lock:acquire(60)
         zklock.kept = client:mutex("@path@-2"):request(5, function() end)
         local said = ("%s %s %s"):format(ngx.get_phase(), token and "true" or err, zklock.kept:state())
         ngx.shared.counts:set("seen", said)
@@ -113,6 +113,6 @@ describe("a TLS handshake in nginx", function()
       return served
     end
     assert.is_true(try [[ client:mutex("@path@"):request(5, function() end):cancel() ]])
-    assert.equal(try "ngx.sleep(0.001)", try [[ assert(client:mutex("@path@"):acquire(5)) ]])
+    assert.equal(try "ngx.sleep(0.001)", try [[ assert(client:mutex("@path@"):acquire(60)) ]])
   end)
 end)

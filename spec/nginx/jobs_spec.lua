@@ -13,11 +13,11 @@ if not nginx.is_testable() then
   return
 end
 
-local SESSION = 60 -- long: nothing here may wait for it
-local PATIENCE = 60
+local SESSION = 600 -- long: nothing here may wait for it
+local PATIENCE = wait.PATIENCE
 
 describe("a job inside nginx", function()
-  local here = fixture.new("/nginx-jobs", { session_timeout = 6, patience = PATIENCE })
+  local here = fixture.new("/nginx-jobs")
   local web
 
   --- nginx whose workers begin a job in init_worker; `fn` is its function.

@@ -15,7 +15,7 @@ if not nginx.is_testable() then
   return
 end
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 --- In http {}: each worker shares a client.
 local SHARED = [[
@@ -23,7 +23,7 @@ local SHARED = [[
   lua_shared_dict counts 1m;
   init_worker_by_lua_block {
     zklock, metrics = require "zklock", require "zklock.metrics"
-    client = assert(zklock.connect("@hosts@", { session_timeout = 6 }))
+    client = assert(zklock.connect("@hosts@"))
     metrics.share(client, ngx.shared.metrics)
   }
 ]]
@@ -44,20 +44,20 @@ local SERVED = [[
   location = /locks { content_by_lua_block { metrics.page(ngx.shared.metrics) } }
   location = /take { content_by_lua_block {
     local lock = client:mutex("@path@/" .. (ngx.var.arg_path or "a"), { max_waiting = 100 })
-    assert(lock:acquire(20))
+    assert(lock:acquire(60))
     assert(lock:release())
     ngx.say(ngx.worker.pid())
   } }
   location = /hold { content_by_lua_block {
     local lock = client:mutex("@path@/held")
-    assert(lock:acquire(20))
+    assert(lock:acquire(60))
     while not ngx.shared.counts:get("leave") do ngx.sleep(0.01) end
     ngx.say(ngx.worker.pid())
   } }
   location = /named { content_by_lua_block {
-    local named = assert(zklock.connect("@hosts@", { session_timeout = 6 }))
+    local named = assert(zklock.connect("@hosts@"))
     metrics.share(named, ngx.shared.metrics)
-    assert(named:mutex("@path@/named", { name = "report" }):acquire(20))
+    assert(named:mutex("@path@/named", { name = "report" }):acquire(60))
     metrics.serve(ngx.shared.metrics)
     named:close()
     package.loaded.closed = named
@@ -82,7 +82,7 @@ local SERVED = [[
 ]]
 
 describe("metrics in nginx", function()
-  local here = fixture.new("/nginx-metrics", { session_timeout = 6, patience = PATIENCE })
+  local here = fixture.new("/nginx-metrics")
   local web
 
   local function start(options)
@@ -220,7 +220,7 @@ describe("metrics in nginx", function()
       ngx.timer.at(0, function()
         for i = 1, 70 do
           local lock = client:mutex("@path@/" .. i, { name = ngx.worker.pid() .. "\"" .. i })
-          assert(lock:acquire(20))
+          assert(lock:acquire(60))
           assert(lock:release())
         end
       end) ]]) }

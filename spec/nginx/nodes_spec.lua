@@ -12,7 +12,7 @@ if not nginx.is_testable() then
 end
 
 describe("of nodes inside nginx", function()
-  local here = fixture.new("/nginx-nodes", { session_timeout = 6, patience = 60 })
+  local here = fixture.new("/nginx-nodes")
 
   before_each(function() assert(here.tree:create(here.path, "1", { parents = true })) end)
 
@@ -27,7 +27,7 @@ describe("of nodes inside nginx", function()
         ngx.say(table.concat(client:children(path, 10), " "), " ", client:exists(path .. "/z", 10))
         ngx.say(client:delete(path .. "/x/y", nil, 10), " ", client:sync(10))
         ngx.say(tostring(select(2, lock:multi({ { "set", path, "2" } }, 10))))
-        assert(lock:acquire(10))
+        assert(lock:acquire(60))
         ngx.say(lock:multi({ { "set", path, "2" } }, 10)[1].version, " ", #lock:nodes())
         lock:release()
       } }
@@ -66,7 +66,7 @@ describe("of nodes inside nginx", function()
           end, i)
         end
         client:spawn(function()
-          assert(lock:acquire(10))
+          assert(lock:acquire(60))
           read.held = lock:is_held()
           done:post(1)
         end)
@@ -82,7 +82,7 @@ describe("of nodes inside nginx", function()
   it("each worker follows a node from init_worker on, without a request that waits", function()
     local web = here:nginx { http = [[
       init_worker_by_lua_block {
-        client = assert(require("zklock").connect("@hosts@", { session_timeout = 6 }))
+        client = assert(require("zklock").connect("@hosts@"))
         package.loaded.seen = {}
         local seen = require "seen"
         assert(client:watch("@path@", function(data) seen.value = data end))

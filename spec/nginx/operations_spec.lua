@@ -15,7 +15,7 @@ if not nginx.is_testable() then
   return
 end
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 describe("the page on OpenResty, for operators,", function()
   local zk, web
@@ -54,7 +54,7 @@ describe("the page on OpenResty, for operators,", function()
     local SHOP = [[ return { checkout = function()
       local lock = require("locks").orders
       if require("locks").client:state() ~= "connected" then return ngx.say("without a lock") end
-      ngx.say(lock:acquire(5) ~= nil)
+      ngx.say(lock:acquire(60) ~= nil)
     end } ]]
 
     it("answers 503 at once, without asking for a lock, and goes on after it", function()
@@ -197,7 +197,7 @@ describe("the page on OpenResty, for operators,", function()
       local options = { locations = harness .. "location /upstream { return 200; }" }
       options.changes = { [title:lower()] = { "acquire(5)", "acquire(0, 'another')" } }
       options.locations = options.locations .. [[
-        location /take { content_by_lua_block { ngx.say(require("locks").orders:acquire(5, "somebody") ~= nil) } }
+        location /take { content_by_lua_block { ngx.say(require("locks").orders:acquire(60, "somebody") ~= nil) } }
       ]]
       paste(options)
       assert.same({ 200, "true\n" }, { web:get("/take") })

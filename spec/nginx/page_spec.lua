@@ -14,13 +14,13 @@ if not nginx.is_testable() then
   return
 end
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 local HTTP = [[
   lua_shared_dict metrics @size@;
   init_worker_by_lua_block {
     zklock, metrics = require "zklock", require "zklock.metrics"
-    client = assert(zklock.connect("@hosts@", { session_timeout = 6 }))
+    client = assert(zklock.connect("@hosts@"))
     metrics.share(client, ngx.shared.metrics)
     held = {}
   }
@@ -33,13 +33,13 @@ local SERVER = [[
   location = /hold { content_by_lua_block {
     local path, owner = ngx.unescape_uri(ngx.var.arg_path), ngx.unescape_uri(ngx.var.arg_owner or "somebody")
     held[path] = client:mutex(path)
-    ngx.say(assert(held[path]:acquire(20, owner)))
+    ngx.say(assert(held[path]:acquire(60, owner)))
   } }
   location = /strict { content_by_lua_block {
     local class = setmetatable({}, { __index = function(_, name) error("no member " .. tostring(name)) end })
     held.owner = setmetatable({}, class)
     held.strict = client:mutex("@path@/strict")
-    assert(held.strict:acquire(20, held.owner))
+    assert(held.strict:acquire(60, held.owner))
   } }
   location = /slow { content_by_lua_block {
     ngx.timer.at(0, function() held.slow = client:mutex("@path@", { slow = 0.1 }):request(60, function() end) end)
@@ -50,7 +50,7 @@ local SERVER = [[
   } }
   location = /leases { content_by_lua_block {
     ngx.timer.at(0, function()
-      for i = 1, 5 do held[i] = assert(client:semaphore("@path@", 5):acquire(20)) end
+      for i = 1, 5 do held[i] = assert(client:semaphore("@path@", 5):acquire(60)) end
     end)
   } }
   location = /once { content_by_lua_block {
@@ -73,7 +73,7 @@ local SERVER = [[
 ]]
 
 describe("the page for operators", function()
-  local here = fixture.new("/nginx-page", { session_timeout = 6, patience = PATIENCE })
+  local here = fixture.new("/nginx-page")
   local web
 
   local function start(options)
@@ -201,7 +201,7 @@ describe("the page for operators", function()
       assert.is_true(lock.since >= before and lock.since <= os.time() + 1)
     end
     local validity = all.locks[2].validity
-    assert.is_true(validity > 0 and validity <= 6)
+    assert.is_true(validity > 0 and validity <= timeout)
     local null = dkjson.null
     assert.same({ path = here.path .. "/import", kind = "mutex", worker = worker, state = "waits",
       owner = "lock:request", token = null, since = since[1], validity = null, position = 1, front = "db7:4242" },

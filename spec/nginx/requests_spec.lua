@@ -13,11 +13,10 @@ if not nginx.is_testable() then
   return
 end
 
-local SESSION = 6
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 describe("inside nginx", function()
-  local here = fixture.new("/nginx", { session_timeout = SESSION, patience = PATIENCE })
+  local here = fixture.new("/nginx")
   local other, web, path
 
   setup(function() other = here:second_process() end)
@@ -34,7 +33,7 @@ describe("inside nginx", function()
     start { server = [[
       location / { content_by_lua_block {
         local lock = client:mutex("@path@")
-        local token = assert(lock:acquire(10))
+        local token = assert(lock:acquire(60))
         ngx.say(lock:is_held(), " ", lock:token() == token, " ", lock:release(), " ", lock:release())
       } }
     ]] }
@@ -51,7 +50,7 @@ describe("inside nginx", function()
           Waits.wake = wake
           error("not enough memory", 0)
         end
-        ngx.say(client:mutex("@path@"):acquire(10) ~= nil, " ", Waits.wake == wake)
+        ngx.say(client:mutex("@path@"):acquire(60) ~= nil, " ", Waits.wake == wake)
       } }
     ]] }
     assert.same({ 200, "true true\n" }, { web:get("/") })
@@ -62,7 +61,7 @@ describe("inside nginx", function()
   local COUNT = [[
       location /count { content_by_lua_block {
         local lock, counts = client:mutex("@path@"), ngx.shared.counts
-        local token, err = lock:acquire(20)
+        local token, err = lock:acquire(60)
         if not token then return ngx.exit(503) end
         if token < (counts:get("token") or 0) then counts:incr("stale", 1, 0) end
         counts:set("token", token)
@@ -91,12 +90,12 @@ describe("inside nginx", function()
     local urls = ("%s/count?[1-300]"):format(web.url)
     local curl = process.spawn { "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}\n", "--parallel",
       "--parallel-max", "40", urls }
-    assert.equal(0, (curl:wait(60)))
+    assert.equal(0, (curl:wait()))
     local _, served = curl:stdout():gsub("200\n", "")
     assert.equal(300, served)
     assert.same({ 300, 300, 0 }, { sum() })
     local wrk = process.spawn { "wrk", "-t2", "-c40", "-d2s", web.url .. "/count" }
-    assert.equal(0, (wrk:wait(60)))
+    assert.equal(0, (wrk:wait()))
     assert.is_nil(wrk:stdout():match("Non%-2xx"))
     here:becomes(0)
     local n, made, stale = sum()
@@ -108,7 +107,7 @@ describe("inside nginx", function()
   it("a lock taken in access is held while the upstream answers: five requests at once, never two inside", function()
     start { server = [[
       location / {
-        access_by_lua_block { assert(client:mutex("@path@"):acquire(20)) }
+        access_by_lua_block { assert(client:mutex("@path@"):acquire(60)) }
         proxy_pass http://127.0.0.1:@port@/inside;
         log_by_lua_block {
           if client:mutex("@path@"):is_held() then ngx.shared.counts:incr("held in log", 1, 0) end
@@ -173,7 +172,7 @@ describe("inside nginx", function()
     it("is the request, so that two of one worker exclude each other", function()
       start_one [[
         location /hold { content_by_lua_block {
-          assert(client:mutex("@path@"):acquire(20))
+          assert(client:mutex("@path@"):acquire(60))
           while not ngx.shared.counts:get("leave") do ngx.sleep(0.01) end
         } }
         location /try { content_by_lua_block { ngx.say(tostring(client:mutex("@path@"):acquire(0))) } }
@@ -191,7 +190,7 @@ describe("inside nginx", function()
     it("is the request in all its phases, after ngx.exec, and in its light threads", function()
       start_one [[
         location / {
-          rewrite_by_lua_block { ngx.ctx.token = assert(client:mutex("@path@"):acquire(20)) }
+          rewrite_by_lua_block { ngx.ctx.token = assert(client:mutex("@path@"):acquire(60)) }
           access_by_lua_block {
             local lock = client:mutex("@path@")
             assert(lock:is_held() and lock:token() == ngx.ctx.token)
@@ -225,7 +224,7 @@ describe("inside nginx", function()
     } do
       it(("gives back at once what a request held %s"):format(title), function()
         start_one([[
-          location /hold { content_by_lua_block { assert(client:mutex("@path@"):acquire(20)) ]] .. ending .. [[ } }
+          location /hold { content_by_lua_block { assert(client:mutex("@path@"):acquire(60)) ]] .. ending .. [[ } }
           location /elsewhere { return 200 "elsewhere"; }
         ]])
         for i = 1, 3 do
@@ -241,19 +240,19 @@ describe("inside nginx", function()
     describe("that is a subrequest", function()
       local PARTS = [[
         location /part { content_by_lua_block {
-          local token = assert(client:mutex("@path@"):acquire(20))
+          local token = assert(client:mutex("@path@"):acquire(60))
           ngx.say(token)
         } }
         location /early {
-          rewrite_by_lua_block { assert(client:mutex("@path@"):acquire(20)) }
+          rewrite_by_lua_block { assert(client:mutex("@path@"):acquire(60)) }
           content_by_lua_block { ngx.exit(204) }
         }
         location /elsewhere { content_by_lua_block {
-          assert(client:mutex("@path@"):acquire(20))
+          assert(client:mutex("@path@"):acquire(60))
           ngx.exec("/part")
         } }
         location /redirected {
-          rewrite_by_lua_block { assert(client:mutex("@path@"):acquire(20)) }
+          rewrite_by_lua_block { assert(client:mutex("@path@"):acquire(60)) }
           content_by_lua_block { ngx.exec("/gif") }
         }
         location /gif { empty_gif; }
@@ -323,18 +322,18 @@ describe("inside nginx", function()
         web = here:nginx { workers = 1, http = [[
           init_worker_by_lua_block {
             zklock = require "zklock"
-            client = assert(zklock.connect("@hosts@", { session_timeout = 6 }))
-            second = assert(zklock.connect("@hosts@", { session_timeout = 6 }))
+            client = assert(zklock.connect("@hosts@"))
+            second = assert(zklock.connect("@hosts@"))
           }
         ]], server = [[
           location /elsewhere { content_by_lua_block { ngx.say("from elsewhere") } }
           location /part { content_by_lua_block {
-            assert(client:mutex("@path@"):acquire(20))
-            assert(second:mutex("@path@-2"):acquire(20))
+            assert(client:mutex("@path@"):acquire(60))
+            assert(second:mutex("@path@-2"):acquire(60))
             ngx.exec("/elsewhere")
           } }
           location / { content_by_lua_block {
-            assert(client:mutex("@path@-3"):acquire(20))
+            assert(client:mutex("@path@-3"):acquire(60))
             local answer = ngx.location.capture("/part")
             ngx.say("captured: ", answer.body)
           } }
@@ -360,7 +359,7 @@ describe("inside nginx", function()
     it("that hangs up while it waits leaves the line at once, and while it holds gives it back", function()
       start_one([[
         lua_check_client_abort on;
-        location /hold { content_by_lua_block { assert(client:mutex("@path@"):acquire(20)) ngx.sleep(30) } }
+        location /hold { content_by_lua_block { assert(client:mutex("@path@"):acquire(60)) ngx.sleep(30) } }
       ]])
       local holder = web:begin("/hold")
       here:becomes(1)
@@ -436,7 +435,7 @@ describe("inside nginx", function()
       end
 
       it("while it waited for a lease takes none", function()
-        other:eval("lease = assert(worker.client:semaphore(..., 1):acquire(20))", path .. "-leases")
+        other:eval("lease = assert(worker.client:semaphore(..., 1):acquire(60))", path .. "-leases")
         local call = kill "lease"
         web:get("/blind")
         other:eval("lease:release()")
@@ -458,11 +457,11 @@ describe("inside nginx", function()
     it("that hangs up while it waits in another's name, or for a lease, leaves the line at once", function()
       start_one([[
         lua_check_client_abort on;
-        location /name { content_by_lua_block { client:mutex("@path@"):acquire(20, "shop") } }
-        location /lease { content_by_lua_block { client:semaphore("@path@-leases", 1):acquire(20) } }
+        location /name { content_by_lua_block { client:mutex("@path@"):acquire(60, "shop") } }
+        location /lease { content_by_lua_block { client:semaphore("@path@-leases", 1):acquire(60) } }
       ]])
       assert(other:acquire(path, PATIENCE))
-      other:eval("lease = assert(worker.client:semaphore(..., 1):acquire(20))", path .. "-leases")
+      other:eval("lease = assert(worker.client:semaphore(..., 1):acquire(60))", path .. "-leases")
       for i, kind in ipairs { "/name", "/lease" } do
         local waiting = web:begin(kind)
         stats(("held 0 waiting 1 abandoned %d"):format(i - 1))
@@ -478,14 +477,14 @@ describe("inside nginx", function()
       start_one([[
         lua_check_client_abort on;
         location /leave { content_by_lua_block {
-          package.loaded.lease = assert(client:semaphore("@path@", 1):acquire(20))
+          package.loaded.lease = assert(client:semaphore("@path@", 1):acquire(60))
         } }
         location /request { content_by_lua_block {
           client:semaphore("@path@", 1):request(20, function(got) package.loaded.lease = got end)
           while not package.loaded.lease do ngx.sleep(0.001) end
         } }
         location /stay { content_by_lua_block {
-          package.loaded.lease = assert(client:semaphore("@path@", 1):acquire(20))
+          package.loaded.lease = assert(client:semaphore("@path@", 1):acquire(60))
           ngx.sleep(60)
         } }
         location /drop { content_by_lua_block {
@@ -493,7 +492,7 @@ describe("inside nginx", function()
           package.loaded.lease = nil
         } }
         location /timer { content_by_lua_block {
-          ngx.timer.at(0, function() package.loaded.lease = assert(client:semaphore("@path@", 1):acquire(20)) end)
+          ngx.timer.at(0, function() package.loaded.lease = assert(client:semaphore("@path@", 1):acquire(60)) end)
         } }
       ]])
       for i, how in ipairs { "/leave", "/request" } do
@@ -518,13 +517,13 @@ describe("inside nginx", function()
           local results = {}
           ngx.timer.at(0, function()
             local lock = client:mutex("@path@")
-            local token = assert(lock:acquire(20))
+            local token = assert(lock:acquire(60))
             local _, inner, err = ngx.thread.wait(ngx.thread.spawn(function()
               local got, why = lock:acquire(0)
-              assert(client:mutex("@path@-2"):acquire(20)) -- it ends without giving it back
+              assert(client:mutex("@path@-2"):acquire(60)) -- it ends without giving it back
               return got, why
             end))
-            local second = client:mutex("@path@-2"):acquire(20)
+            local second = client:mutex("@path@-2"):acquire(60)
             results[1] = ("%s %s %s %s"):format(tostring(inner), err, lock:token() == token, second ~= nil)
           end)
           while not results[1] do ngx.sleep(0.01) end
@@ -551,38 +550,38 @@ describe("inside nginx", function()
             tokens[#tokens + 1] = token or lock:token()
           end
           local ways = {
-            function() assert(lock:acquire(20)) work() assert(lock:acquire(0)) lock:release() lock:release() end,
+            function() assert(lock:acquire(60)) work() assert(lock:acquire(0)) lock:release() lock:release() end,
             function() assert(lock:with(20, function(token) work(nil, token) end)) end,
             function() local guard = assert(lock:guard(20)) work(nil, guard:token()) assert(guard:release()) end,
-            function() assert(lock:acquire(20)) work() end, -- it ends, and with that its hold
+            function() assert(lock:acquire(60)) work() end, -- it ends, and with that its hold
           }
           local threads = {}
           for round = 1, 2 do
             for _, way in ipairs(ways) do threads[#threads + 1] = ngx.thread.spawn(way) end
           end
           for _, thread in ipairs(threads) do assert(ngx.thread.wait(thread)) end
-          ngx.say(most, " ", #tokens, " ", lock:is_held(), " ", client:mutex("@path@"):acquire(20) ~= nil)
+          ngx.say(most, " ", #tokens, " ", lock:is_held(), " ", client:mutex("@path@"):acquire(60) ~= nil)
         } }
         location /access {
           access_by_lua_block {
-            assert(client:mutex("@path@", { owner = "thread" }):acquire(20))
-            assert(client:mutex("@path@-request"):acquire(20))
+            assert(client:mutex("@path@", { owner = "thread" }):acquire(60))
+            assert(client:mutex("@path@-request"):acquire(60))
           }
           content_by_lua_block {
             local lock = client:mutex("@path@", { owner = "thread" })
-            ngx.say(lock:is_held(), " ", client:mutex("@path@-request"):is_held(), " ", lock:acquire(5) ~= nil)
+            ngx.say(lock:is_held(), " ", client:mutex("@path@-request"):is_held(), " ", lock:acquire(60) ~= nil)
           }
         }
         location /proxied {
-          access_by_lua_block { assert(client:mutex("@path@", { owner = "thread" }):acquire(20)) }
+          access_by_lua_block { assert(client:mutex("@path@", { owner = "thread" }):acquire(60)) }
           proxy_pass http://127.0.0.1:@port@/upstream;
         }
         location /upstream { content_by_lua_block {
-          ngx.say(client:mutex("@path@"):acquire(5) ~= nil)
+          ngx.say(client:mutex("@path@"):acquire(60) ~= nil)
         } }
         location /named { content_by_lua_block {
           local lock = client:mutex("@path@", { owner = "thread" })
-          assert(lock:acquire(20, "me"))
+          assert(lock:acquire(60, "me"))
           ngx.thread.wait(ngx.thread.spawn(function() ngx.say(lock:is_held("me"), " ", lock:release("me")) end))
         } }
       ]]
@@ -607,7 +606,7 @@ describe("inside nginx", function()
     it("is the present request, after hundreds of others, for which what is kept of a request is used again", function()
       start_one [[
         location /hold { content_by_lua_block {
-          assert(client:mutex("@path@/long"):acquire(20))
+          assert(client:mutex("@path@/long"):acquire(60))
           ngx.say("held")
           ngx.flush()
           while not ngx.shared.counts:get("leave") do ngx.sleep(0.01) end
@@ -623,7 +622,7 @@ describe("inside nginx", function()
           owners[client.host.visits:owner(true)] = true
           local count = -1
           for _ in pairs(visits) do count = count + 1 end
-          ngx.say(client:mutex("@path@/long"):is_held(), " ", client:mutex("@path@"):acquire(20) ~= nil, " ", count)
+          ngx.say(client:mutex("@path@/long"):is_held(), " ", client:mutex("@path@"):acquire(60) ~= nil, " ", count)
         } }
         location /leave { content_by_lua_block { ngx.shared.counts:set("leave", true) } }
       ]]
@@ -648,7 +647,7 @@ describe("inside nginx", function()
 
     it("can be any value, and then outlives the request", function()
       start_one [[
-        location /take { content_by_lua_block { ngx.say(tostring(client:mutex("@path@"):acquire(20, "shop"))) } }
+        location /take { content_by_lua_block { ngx.say(tostring(client:mutex("@path@"):acquire(60, "shop"))) } }
         location /give { content_by_lua_block { ngx.say(client:mutex("@path@"):release("shop")) } }
       ]]
       local _, token = web:get("/take")

@@ -12,7 +12,7 @@ if not nginx.is_testable() then
 end
 
 describe("inside nginx, under strict globals", function()
-  local here = fixture.new("/nginx-strict", { session_timeout = 6, patience = 60 })
+  local here = fixture.new("/nginx-strict")
 
   it("requests, callbacks and timers take locks", function()
     local web = here:nginx {
@@ -29,15 +29,15 @@ describe("inside nginx, under strict globals", function()
         }
         init_worker_by_lua_block {
           zklock = require "zklock"
-          client = assert(zklock.connect("@hosts@", { session_timeout = 6 }))
+          client = assert(zklock.connect("@hosts@"))
         }
       ]],
       server = [[
         location / { content_by_lua_block {
           local lock, answers = client:mutex("@path@"), {}
           local done = require("ngx.semaphore").new(0)
-          assert(lock:acquire(20))
-          assert(lock:acquire(20) and lock:release() and lock:release())
+          assert(lock:acquire(60))
+          assert(lock:acquire(60) and lock:release() and lock:release())
           local guard = assert(lock:guard(20))
           assert(guard:release())
           lock:request(20, function(token, err, request)
@@ -51,12 +51,12 @@ describe("inside nginx, under strict globals", function()
           end)
           assert(done:wait(20))
           assert(ngx.timer.at(0, function()
-            answers[3] = lock:acquire(20) and lock:release()
+            answers[3] = lock:acquire(60) and lock:release()
             done:post(1)
           end))
           assert(done:wait(20))
-          local lease = assert(client:semaphore("@path@/pool", 2):acquire(20))
-          assert(lease:release() and client:mutex("@path@/thread", { owner = "thread" }):acquire(20))
+          local lease = assert(client:semaphore("@path@/pool", 2):acquire(60))
+          assert(lease:release() and client:mutex("@path@/thread", { owner = "thread" }):acquire(60))
           assert(client:create("@path@/node", "1", nil, 20) and client:get("@path@/node", 20) == "1")
           ngx.say(tostring(answers[1]), " ", tostring(answers[2]), " ", tostring(answers[3]))
         } }

@@ -14,11 +14,11 @@ if not nginx.is_testable() then
   return
 end
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local SESSION = 2 -- seconds
 
 describe("a release without certainty inside nginx", function()
-  local here = fixture.new("/nginx-uncertain", { session_timeout = 30, patience = PATIENCE })
+  local here = fixture.new("/nginx-uncertain", { session_timeout = 30 })
   local direct, faulty, web
 
   setup(function() direct, faulty = here:connect(), here:proxy() end)
@@ -57,7 +57,7 @@ describe("a release without certainty inside nginx", function()
       ngx.say(tostring(ok), " ", err, " ", done, " ", more)
     } }
     location /release { content_by_lua_block {
-      assert(lock:acquire(20))
+      assert(lock:acquire(60))
       pause(lock)
       local ok, err = lock:release()
       ngx.say(tostring(ok), " ", err, " ", select(2, lock:release()))
@@ -69,7 +69,7 @@ describe("a release without certainty inside nginx", function()
       ngx.say(tostring(ok), " ", err, " ", tostring(guard:release()))
     } }
     location /lease { content_by_lua_block {
-      local lease = assert(semaphore:acquire(20))
+      local lease = assert(semaphore:acquire(60))
       lease:on_lost(told)
       pause(lease)
       local ok, err = lease:release()

@@ -22,7 +22,7 @@ describe("an upgrade inside nginx", function()
   local here = fixture.new("/nginx-upgrade")
 
   local function copy(from, to)
-    assert.equal(0, (process.spawn({ "cp", "-r", from, to, env = process.PLAIN }):wait(30)))
+    assert.equal(0, (process.spawn({ "cp", "-r", from, to, env = process.PLAIN }):wait()))
   end
 
   --- Replaces the files of a tree as an installation does: each is a new file.
@@ -83,13 +83,13 @@ describe("an upgrade inside nginx", function()
         package_cpath = "", http = [[
           init_by_lua_block { require "zklock" }
           init_worker_by_lua_block {
-            client = assert(require("zklock").connect("@hosts@", { session_timeout = 6 }))
+            client = assert(require("zklock").connect("@hosts@"))
           }
         ]], server = [[
           location / { content_by_lua_block { ngx.print(require("zklock")._VERSION) } }
           location /hold { content_by_lua_block {
             local lock = client:mutex("@path@")
-            assert(lock:acquire(30))
+            assert(lock:acquire(60))
             ngx.print(require("zklock")._VERSION)
             ngx.flush(true)
             ngx.sleep(0.5)

@@ -12,7 +12,7 @@ if not nginx.is_testable() then
   return
 end
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 --- Only what nginx says of timers that it drops.
 local function check_errors(web)
@@ -20,7 +20,7 @@ local function check_errors(web)
 end
 
 describe("a worker of nginx that has served many", function()
-  local here = fixture.new("/nginx-wear", { patience = PATIENCE })
+  local here = fixture.new("/nginx-wear")
   local web
 
   it("has as many C types as before: LuaJIT has room for 65,536", function()
@@ -28,9 +28,9 @@ describe("a worker of nginx that has served many", function()
       location / { content_by_lua_block {
         local lock = client:mutex("/nginx-wear/types")
         if ngx.var.args == "timer" then
-          assert(ngx.timer.at(0, function() lock:acquire(20) end))
+          assert(ngx.timer.at(0, function() lock:acquire(60) end))
         end
-        assert(lock:acquire(20))
+        assert(lock:acquire(60))
         lock:request(20, function() end)
         client:semaphore("/nginx-wear/semaphore", 1):request(20, function(lease) return lease and lease:release() end)
       } }
@@ -79,7 +79,7 @@ describe("a worker of nginx that has served many", function()
       location /acquire { content_by_lua_block {
         package.loaded.late = package.loaded.late or assert(require("zklock").connect("@hosts@"))
         local lock = package.loaded.late:mutex("/nginx-wear/late")
-        ngx.say(lock:acquire(10) ~= nil, " ", lock:release())
+        ngx.say(lock:acquire(60) ~= nil, " ", lock:release())
       } }
       location /look { content_by_lua_block {
         local request = package.loaded.late:mutex("/nginx-wear/looked-at"):request(10, function() end)
@@ -88,7 +88,7 @@ describe("a worker of nginx that has served many", function()
       } }
       location /timeout { content_by_lua_block {
         local lock = package.loaded.late:mutex("/nginx-wear/late")
-        assert(lock:acquire(10))
+        assert(lock:acquire(60))
         ngx.say(select(2, lock:acquire(0.2, "another")))
       } }
       location /callbacks { content_by_lua_block {
@@ -143,7 +143,7 @@ describe("a worker of nginx that has served many", function()
     local USES = [[
       location /keep { content_by_lua_block {
         package.loaded.late = package.loaded.late or assert(require("zklock").connect("@hosts@"))
-        ngx.say(package.loaded.late:mutex("/nginx-wear/ended"):acquire(10) ~= nil)
+        ngx.say(package.loaded.late:mutex("/nginx-wear/ended"):acquire(60) ~= nil)
       } }
       location /is_held { content_by_lua_block {
         ngx.say(package.loaded.late:mutex("/nginx-wear/other"):is_held())
@@ -175,7 +175,7 @@ describe("a worker of nginx that has served many", function()
 
     it("has those that it needs, when the client was made at its start", function()
       start(FEW .. [[ init_worker_by_lua_block {
-        client = assert(require("zklock").connect("@hosts@", { session_timeout = 6 }))
+        client = assert(require("zklock").connect("@hosts@"))
         package.loaded.late = client
       } ]])
       wait.eventually(function() return select(2, web:get("/acquire")) == "true true\n" end)
@@ -192,8 +192,8 @@ describe("a worker of nginx that has served many", function()
     web = here:nginx { workers = 1, http = nginx.CLIENT, server = [[
       location /client {
         content_by_lua_block {
-          local mine = assert(zklock.connect("@hosts@", { session_timeout = 6 }))
-          assert(mine:mutex("/nginx-wear/closed"):acquire(20))
+          local mine = assert(zklock.connect("@hosts@"))
+          assert(mine:mutex("/nginx-wear/closed"):acquire(60))
           mine:close()
         }
         log_by_lua_block { collectgarbage() collectgarbage() }
@@ -218,7 +218,7 @@ describe("a worker of nginx that has served many", function()
     local TIMERS = [[
       init_worker_by_lua_block {
         zklock = require "zklock"
-        client = assert(zklock.connect("@hosts@", { session_timeout = 6 }))
+        client = assert(zklock.connect("@hosts@"))
         for _ = 1, 254 do
           assert(ngx.timer.at(0, function()
             ngx.shared.counts:incr("running", 1, 0)
@@ -233,7 +233,7 @@ describe("a worker of nginx that has served many", function()
       web = here:nginx { workers = 1, http = "lua_shared_dict counts 1m;" .. http, server = [[
         location /running { content_by_lua_block { ngx.say(ngx.shared.counts:get("running")) } }
         location /take { content_by_lua_block {
-          ngx.say(client:mutex("/nginx-wear/leaving"):acquire(20, "the worker") ~= nil)
+          ngx.say(client:mutex("/nginx-wear/leaving"):acquire(60, "the worker") ~= nil)
         } }
         location /wait { content_by_lua_block { ngx.say(client:mutex("/nginx-wear/leaving"):acquire() ~= nil) } }
       ]] }
@@ -283,13 +283,13 @@ describe("a worker of nginx that has served many", function()
       http = "lua_shared_dict counts 1m; lua_code_cache off; lua_check_client_abort on; lua_max_running_timers 5;",
       server = [[
         location / { content_by_lua_block {
-          local client = assert(require("zklock").connect("@hosts@", { session_timeout = 6 }))
+          local client = assert(require("zklock").connect("@hosts@"))
           local lock = client:mutex("/nginx-wear/off")
           lock:on_lost(function() end)
           client:on_state(function() ngx.sleep(0.01) end)
           lock:request(20, function() ngx.sleep(0.01) end)
           ngx.shared.counts:incr("begun", 1, 0)
-          lock:acquire(20)
+          lock:acquire(60)
           ngx.sleep(20)
         } }
         location /begun { content_by_lua_block { ngx.say(ngx.shared.counts:get("begun") or 0) } }

@@ -5,7 +5,7 @@ local fixture = require "spec.support.fixture"
 local session = require "spec.support.session"
 
 describe("a guarded write", function()
-  local here = fixture.new("/guarded", { session_timeout = 6 })
+  local here = fixture.new("/guarded")
   local client, path, data, patience, write
 
   setup(function() client, patience = here:connect(), here.patience end)

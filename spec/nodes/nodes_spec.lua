@@ -5,7 +5,7 @@ local fixture = require "spec.support.fixture"
 local zklock = require "zklock"
 
 describe("of nodes", function()
-  local here = fixture.new("/nodes", { session_timeout = 6, super = true })
+  local here = fixture.new("/nodes", { super = true })
   local client, path, patience
 
   setup(function() client, patience = here:connect(), here.patience end)

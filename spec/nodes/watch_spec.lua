@@ -7,7 +7,7 @@ local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 describe("a watch", function()
-  local here = fixture.new("/watch", { session_timeout = 6, super = true })
+  local here = fixture.new("/watch", { super = true })
   local client, path
 
   before_each(function() client, path = here:connect(), here.path end)

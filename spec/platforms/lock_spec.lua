@@ -8,7 +8,7 @@ local words = {}
 for word in (os.getenv("PLATFORM") or ""):gmatch("%S+") do words[#words + 1] = word end
 
 describe("a program for another machine #platforms", function()
-  local here = fixture.new("/platforms", { session_timeout = 20, patience = 60 })
+  local here = fixture.new("/platforms", { session_timeout = 20 })
 
   --- Starts examples/c/epoll.c, which holds the lock for so many seconds.
   local function start(seconds)

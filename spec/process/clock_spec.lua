@@ -5,8 +5,8 @@ local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 local wall_clock = require "spec.support.wall_clock"
 
-local SESSION = 3 -- seconds: two heartbeats a second
-local PATIENCE = 60
+local SESSION = 10 -- seconds: six heartbeats
+local PATIENCE = wait.PATIENCE
 local DAY = 86400
 
 describe("a wall clock that jumps #slow", function()

@@ -7,7 +7,7 @@ local host = require "spec.support.host"
 local proxy = require "spec.support.proxy"
 local zklock = require "zklock"
 
-local PATIENCE = 60
+local PATIENCE = require("spec.support.wait").PATIENCE
 
 --- The other program: says which descriptors it was given, and which signals are blocked, and waits to be told to end.
 local OTHER_PROGRAM = [[
@@ -26,7 +26,7 @@ local OTHER_PROGRAM = [[
 ]]
 
 describe("an exec", function()
-  local here = fixture.new("/exec", { patience = PATIENCE })
+  local here = fixture.new("/exec")
   local zk, path, program, children
 
   setup(function() zk, program = here.zk, folder.file("program.lua", OTHER_PROGRAM) end)
@@ -55,7 +55,7 @@ describe("an exec", function()
         end,
       }))
       lock = client:mutex(path)
-      return assert(lock:acquire(30))
+      return assert(lock:acquire(60))
     end
   ]]
 
@@ -76,7 +76,7 @@ describe("an exec", function()
         while connections < tonumber(line) or client:state() ~= "connected" do client:poll(1) end
         start_it()
       end
-      print(lock:acquire(30) ~= nil, lock:release(), client:close())
+      print(lock:acquire(60) ~= nil, lock:release(), client:close())
       start_it()
     ]], faulty.hosts, 60)
     local before = says()

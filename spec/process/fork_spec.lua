@@ -5,14 +5,14 @@ local fixture = require "spec.support.fixture"
 local host = require "spec.support.host"
 local zklock = require "zklock"
 
-local PATIENCE = 60
+local PATIENCE = require("spec.support.wait").PATIENCE
 
 -- To LeakSanitizer a child has lost the memory that belongs to threads which it does not have.
 local SANITIZER = os.getenv("ASAN_OPTIONS")
 local OPTIONS = { env = SANITIZER and { ASAN_OPTIONS = SANITIZER .. ":detect_leaks=0" } }
 
 describe("a forked child", function()
-  local here = fixture.new("/fork", { patience = PATIENCE })
+  local here = fixture.new("/fork")
   local zk, path
 
   setup(function() zk = here.zk end)
@@ -25,13 +25,13 @@ describe("a forked child", function()
     local hosts, path = arg[1], arg[2]
     local client = assert(zklock.connect(hosts, { session_timeout = 60 }))
     local lock = client:mutex(path)
-    local token = assert(lock:acquire(20))
+    local token = assert(lock:acquire(60))
     local guard = assert(client:mutex(path .. "-guarded"):guard(20))
     local function nothing() end
     local held = client:mutex(path .. "-requested"):request(20, nothing)
     while held:state() ~= "held" do client:poll(1) end
     local owner = coroutine.create(function()
-      assert(client:mutex(path .. "-owned"):acquire(20))
+      assert(client:mutex(path .. "-owned"):acquire(60))
       coroutine.yield()
     end)
     assert(coroutine.resume(owner))
@@ -96,7 +96,7 @@ true
         print(client:session_timeout())
         print(client:stats())
         print(require("zklock.metrics").text(client))
-        print(lock:acquire(5))
+        print(lock:acquire(60))
         print(lock:acquire(0, "somebody"))
         print(lock:release())
         print(lock:with(5, print))
@@ -109,7 +109,7 @@ true
         print(held:state(), held:token(), held:release())
         print(waiting:state(), waiting:cancel(), waiting:release())
         local fresh = client:mutex(path .. "-new")
-        print(fresh:acquire(5))
+        print(fresh:acquire(60))
         print(fresh:is_held(), fresh:token(), fresh:validity())
         print(client:close())
       end)
@@ -125,7 +125,7 @@ true
           print(client:state())
           print(lock:is_held(), lock:token(), lock:validity())
           print(lock:release())
-          print(lock:acquire(5))
+          print(lock:acquire(60))
           print(held:state(), held:token())
         end, "%s")
       ]]):format(how)))
@@ -135,11 +135,11 @@ true
   it("leaves its parent's place alone, which goes on without traffic", function()
     assert.equal("nil\tforked\nnil\tforked\nfalse\tnil\nparent\t0\ntrue\ttrue\ttrue\n" .. WELL, run [[
       local hot = client:mutex(path .. "-hot", { fair = false, linger = 100 })
-      local hot_token = assert(hot:acquire(20))
-      for _ = 1, 20 do assert(hot:release() and hot:acquire(20)) end
+      local hot_token = assert(hot:acquire(60))
+      for _ = 1, 20 do assert(hot:release() and hot:acquire(60)) end
       assert(hot:release())
       local child = in_child(function()
-        print(hot:acquire(5))
+        print(hot:acquire(60))
         print(hot:release())
         print(hot:is_held(), hot:turn())
       end)
@@ -178,7 +178,7 @@ true
       local child = in_child(function()
         local mine = assert(zklock.connect(hosts))
         print(mine:mutex(path):acquire(0))
-        print(mine:mutex(path .. "-own"):acquire(20) ~= nil, mine:close())
+        print(mine:mutex(path .. "-own"):acquire(60) ~= nil, mine:close())
       end)
     ]])
   end)

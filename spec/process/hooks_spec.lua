@@ -13,7 +13,7 @@ local jit = rawget(_G, "jit")
 if jit then jit.off() end
 
 local SESSION = 30 -- seconds
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local HOOKED = "the hook"
 --- Of how many places one is tried, on average: `HOOKS=1` tries all, as `make slow` does.
 local STEP = tonumber(os.getenv "HOOKS") or 29
@@ -318,7 +318,7 @@ describe("an error that a hook raises", function()
       local seen = 0
       debug.sethook(function() seen = seen + 1 end, "crl", 1)
       handlers = {
-        { "main", function() return lock:acquire(20) end },
+        { "main", function() return lock:acquire(60) end },
         { "new", function() for i = 1, 10 do math.abs(i) end end },
         { "main", function()
           local before = seen

@@ -9,10 +9,10 @@ local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 local TICK = 0.2 -- seconds: the servers'
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 describe("a process that is killed #slow", function()
-  local here = fixture.new("/killed", { patience = PATIENCE })
+  local here = fixture.new("/killed")
   local zk, tree, store, path
 
   setup(function() zk, tree = here.zk, here.tree end)
@@ -31,7 +31,7 @@ describe("a process that is killed #slow", function()
       local path, address, owner = ...
       writer = require "spec.support.resource".open(address)
       writer:ask(owner)
-      local token = assert(worker.lock(path):acquire(20))
+      local token = assert(worker.lock(path):acquire(60))
       return token, writer:enter(token, owner) and writer:write(token, owner)
     ]], path, store.address, owner)
   end
@@ -94,21 +94,21 @@ describe("a process that is killed #slow", function()
 
   -- The same for the other kinds: who holds or waits, who is here already, and who is served after the kill.
   local victims = {
-    ["the holder of write"] = { takes = "client:rwlock(path).write:acquire(20)", nodes = 1,
+    ["the holder of write"] = { takes = "client:rwlock(path).write:acquire(60)", nodes = 1,
       heirs = function(client) return { client:rwlock(path).read, client:rwlock(path).read } end },
-    ["a reader"] = { takes = "client:rwlock(path).read:acquire(20)", nodes = 1,
+    ["a reader"] = { takes = "client:rwlock(path).read:acquire(60)", nodes = 1,
       heirs = function(client) return { client:rwlock(path).write } end },
     ["a writer who waits"] = { takes = "client:rwlock(path).write:request(nil, print)", nodes = 2,
       before = function(client) return client:rwlock(path).read:acquire(PATIENCE, "before") end,
       heirs = function(client) return { client:rwlock(path).read } end },
-    ["the holder of a multilock"] = { takes = "client:multilock { path .. '/a', path .. '/b' }:acquire(20)", nodes = 2,
+    ["the holder of a multilock"] = { takes = "client:multilock { path .. '/a', path .. '/b' }:acquire(60)", nodes = 2,
       at = { "/a", "/b" },
       heirs = function(client) return { client:mutex(path .. "/a"), client:mutex(path .. "/b") } end },
     ["one who waits for a multilock"] = { nodes = 3, at = { "/a", "/b" },
       takes = "client:multilock { path .. '/a', path .. '/b' }:request(nil, print)",
       before = function(client) return client:mutex(path .. "/b"):acquire(PATIENCE, "before") end,
       heirs = function(client) return { client:mutex(path .. "/a") } end },
-    ["the holder of all leases"] = { takes = "client:semaphore(path, 2):acquire(20, 2)", nodes = 2,
+    ["the holder of all leases"] = { takes = "client:semaphore(path, 2):acquire(60, 2)", nodes = 2,
       at = { "/leases", "/locks" },
       heirs = function(client) return { client:semaphore(path, 2), client:semaphore(path, 2) } end },
     ["one who waits for leases"] = { nodes = 4, at = { "/leases", "/locks" },

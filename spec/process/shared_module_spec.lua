@@ -23,7 +23,7 @@ local function path_to_other()
 end
 
 describe("a module that was built for " .. other .. ", in " .. own .. ",", function()
-  local here = fixture.new("/shared_module", { session_timeout = 6 })
+  local here = fixture.new("/shared_module")
 
   local file
 
@@ -46,7 +46,7 @@ describe("a module that was built for " .. other .. ", in " .. own .. ",", funct
       local maps = io.open("/proc/self/maps")
       assert(maps:read("*a"):find("/" .. arg[3] .. "/zklock/core.so", 1, true), "another module was loaded")
       maps:close()
-      local client = assert(zklock.connect(hosts, { session_timeout = 6 }))
+      local client = assert(zklock.connect(hosts))
       local lock = client:mutex(path)
     ]] .. code .. [[
       client:close()
@@ -58,19 +58,19 @@ describe("a module that was built for " .. other .. ", in " .. own .. ",", funct
 
   it("takes locks, and tells the main program from coroutines", function()
     passes [[
-      assert(lock:acquire(20) and lock:acquire(20) and lock:release())
+      assert(lock:acquire(60) and lock:acquire(60) and lock:release())
       local inner = coroutine.wrap(function()
         local held = lock:is_held()
         coroutine.yield(held)
         local another = client:mutex(path .. "/another")
-        assert(another:acquire(20))
+        assert(another:acquire(60))
         coroutine.yield(another)
       end)
       assert(inner() == false)
       local another = inner()
       assert(lock:is_held() and lock:release() and not another:is_held())
       assert(not pcall(inner, inner()))
-      assert(another:acquire(20), "its holder has ended")
+      assert(another:acquire(60), "its holder has ended")
     ]]
   end)
 
@@ -79,7 +79,7 @@ describe("a module that was built for " .. other .. ", in " .. own .. ",", funct
       local function interrupt(count)
         return function()
           debug.sethook(function() debug.sethook() error("interrupted", 0) end, "", count)
-          local token = lock:acquire(20)
+          local token = lock:acquire(60)
           debug.sethook()
           return token
         end
@@ -93,7 +93,7 @@ describe("a module that was built for " .. other .. ", in " .. own .. ",", funct
       end
       collectgarbage()
       collectgarbage()
-      assert(lock:acquire(20) and lock:release() and client:flush(20))
+      assert(lock:acquire(60) and lock:release() and client:flush(20))
       assert(client:stats().held == 0)
     ]]
     if file then here:nothing_is_left() end

@@ -6,8 +6,8 @@ local host = require "spec.support.host"
 local proxy = require "spec.support.proxy"
 local wait = require "spec.support.wait"
 
-local SESSION = 60 -- seconds: what goes at once goes long before the servers would let it go
-local PATIENCE = 60
+local SESSION = 600 -- seconds: what goes at once goes long before the servers would let it go
+local PATIENCE = wait.PATIENCE
 
 describe("a Lua state that is closed", function()
   local here = fixture.new("/state", { session_timeout = SESSION })
@@ -26,21 +26,21 @@ describe("a Lua state that is closed", function()
   local PROLOGUE = [[
     local hosts, path = arg[1], arg[2]
     local zklock = require "zklock"
-    local client = assert(zklock.connect(hosts, { session_timeout = 60 }))
+    local client = assert(zklock.connect(hosts, { session_timeout = 600 }))
   ]]
 
   -- Holds and waits in every way there is; somebody else holds PATH/taken.
   local BUSY = PROLOGUE .. [[
-    assert(client:mutex(path .. "/acquired"):acquire(20))
+    assert(client:mutex(path .. "/acquired"):acquire(60))
     guard = assert(client:mutex(path .. "/guarded"):guard(20))
     request = client:mutex(path .. "/requested"):request(20, print)
     owner = coroutine.create(function()
-      assert(client:mutex(path .. "/owned"):acquire(20))
+      assert(client:mutex(path .. "/owned"):acquire(60))
       coroutine.yield()
     end)
     coroutine.resume(owner)
-    second = assert(zklock.connect(hosts, { session_timeout = 60 }))
-    assert(second:mutex(path .. "/second"):acquire(20))
+    second = assert(zklock.connect(hosts, { session_timeout = 600 }))
+    assert(second:mutex(path .. "/second"):acquire(60))
     local taken = client:mutex(path .. "/taken")
     taken:request(60, print)
     local began, sleeps = false, _VERSION ~= "Lua 5.1" or jit -- plain 5.1 does not yield across pcall
@@ -48,7 +48,7 @@ describe("a Lua state that is closed", function()
       began = true
       if sleeps then taken:acquire(60) end -- the state is closed while it sleeps in here
     end)
-    while not began or #taken:participants(20) < (sleeps and 3 or 2) do client:poll(0.01) end
+    while not began or #taken:participants(60) < (sleeps and 3 or 2) do client:poll(0.01) end
     assert(request:state() == "held" or client:poll(20))
   ]]
   local NAMES = { "acquired", "guarded", "requested", "owned", "second", "callback" }
@@ -80,7 +80,7 @@ describe("a Lua state that is closed", function()
 
   it("ends the sessions of its clients", function()
     program = host.spawn({ PROLOGUE .. [[
-      second = assert(zklock.connect(hosts, { session_timeout = 60 }))
+      second = assert(zklock.connect(hosts, { session_timeout = 600 }))
       print(client:session_id())
       print(second:session_id())
     ]], BETWEEN }, { zk.hosts, path })
@@ -96,7 +96,7 @@ describe("a Lua state that is closed", function()
   it("is followed by others that use zklock again", function()
     local again = PROLOGUE .. [[
       for _, name in ipairs { "acquired", "guarded", "requested", "owned", "second", "callback" } do
-        assert(client:mutex(path .. "/" .. name):acquire(20))
+        assert(client:mutex(path .. "/" .. name):acquire(60))
       end
       io.stderr:write("served\n")
     ]]
@@ -110,7 +110,7 @@ describe("a Lua state that is closed", function()
   it("again and again leaves nothing behind", function()
     local scripts = {}
     for i = 1, 10 do
-      scripts[3 * i - 2] = PROLOGUE .. "assert(client:mutex(path):acquire(20))"
+      scripts[3 * i - 2] = PROLOGUE .. "assert(client:mutex(path):acquire(60))"
       scripts[3 * i - 1] = PROLOGUE .. "client:mutex(path):request(20, print)" -- perhaps not even sent
       scripts[3 * i] = [[
         local client = assert(require "zklock".connect(arg[1], { connect_timeout = 0 })) -- perhaps not even open
@@ -123,8 +123,8 @@ describe("a Lua state that is closed", function()
   end)
 
   it("by an error is no different", function()
-    local result = run { PROLOGUE .. "assert(client:mutex(path):acquire(20)) error('uncaught')",
-      PROLOGUE .. "assert(client:mutex(path):acquire(20)) client:close() print('served')" }
+    local result = run { PROLOGUE .. "assert(client:mutex(path):acquire(60)) error('uncaught')",
+      PROLOGUE .. "assert(client:mutex(path):acquire(60)) client:close() print('served')" }
     assert.equal(1, result.code)
     assert.equal("served\n", result.stdout)
     assert.matches("uncaught", result.stderr)
@@ -134,7 +134,7 @@ describe("a Lua state that is closed", function()
   it("while no server answers does not hold the program up, or crash it", function()
     local faulty = proxy.start(zk.hosts)
     program = host.spawn({ PROLOGUE .. [[
-      assert(client:mutex(path):acquire(20))
+      assert(client:mutex(path):acquire(60))
       client:mutex(path):request(20, print)
       print("holds")
       io.stdout:flush()

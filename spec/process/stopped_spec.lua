@@ -10,10 +10,10 @@ local proxy = require "spec.support.proxy"
 local resource = require "spec.support.resource"
 local wait = require "spec.support.wait"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 describe("a process that is stopped #slow", function()
-  local here = fixture.new("/stopped", { patience = PATIENCE })
+  local here = fixture.new("/stopped")
   local client, store, path, sleeper
 
   setup(function() client = here:connect { session_timeout = 30 } end)
@@ -36,7 +36,7 @@ describe("a process that is stopped #slow", function()
     end
     local function goes_in()
       writer:ask("sleeper")
-      local token = assert(lock:acquire(30, "me"))
+      local token = assert(lock:acquire(60, "me"))
       assert(writer:enter(token, "sleeper"))
       print(lock:is_held("me"), lock:validity("me") > 0) -- a look that must not be the last word
       return token
@@ -88,7 +88,7 @@ describe("a process that is stopped #slow", function()
       say(lock:release("me"))
       say(lock:release("me"))
       client:poll()
-      say(#losses, client:stats().lost, lock:acquire(30, "me") > token, lock:release("me"), client:flush(30))
+      say(#losses, client:stats().lost, lock:acquire(60, "me") > token, lock:release("me"), client:flush(30))
     ]], here.zk.hosts, 2)
     sleeps(true)
     local leave = overtake()
@@ -115,7 +115,7 @@ describe("a process that is stopped #slow", function()
       say(lock:acquire(0.05, "me"))
       client:poll(0.05)
       say(lock:is_held("me"), lock:validity("me") == 0, #losses)
-      say(lock:acquire(30, "me"))
+      say(lock:acquire(60, "me"))
     ]], faulty.hosts, 2)
     sleeps(true)
     faulty:black_hole()
@@ -181,7 +181,7 @@ describe("a process that is stopped #slow", function()
       local answers = {}
       writer:ask("sleeper")
       lock:request(60, function(got, err) answers[#answers + 1] = { got, err } end)
-      while #lock:participants(30) < 2 do client:poll(0.01) end
+      while #lock:participants(60) < 2 do client:poll(0.01) end
       say("inside")
       host.stop()
       while #answers == 0 do client:poll(1) end

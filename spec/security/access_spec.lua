@@ -9,7 +9,7 @@ local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 local SESSION = 30 -- seconds: longer than anything here takes
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local READ, WRITE, CREATE, DELETE, ADMIN = 1, 2, 4, 8, 16
 local AUTH = { scheme = "digest", credential = "user:password" }
 local DENIED = { nil, "access denied" }

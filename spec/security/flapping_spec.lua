@@ -5,7 +5,7 @@
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 local SERVER = [[
   local uv = require "luv"

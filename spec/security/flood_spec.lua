@@ -8,7 +8,7 @@ local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 local MANY = 100000
-local SESSION, PATIENCE = 10, 60
+local SESSION, PATIENCE = 10, wait.PATIENCE
 
 local function resident()
   for line in io.lines("/proc/self/status") do

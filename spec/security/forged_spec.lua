@@ -7,7 +7,7 @@ local inspector = require "spec.support.inspector"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local SESSION = 10
 local NODE = "^(_c_%x+%-%x+%-%x+%-%x+%-)(%x+)%-lock%-(%d+)$"
 

@@ -9,7 +9,7 @@ local TOOL = "tools/hardened.sh"
 local function run(command)
   command.env = process.PLAIN
   local child = process.spawn(command)
-  local code = child:wait(60)
+  local code = child:wait()
   return code, child:stdout() .. child:stderr()
 end
 

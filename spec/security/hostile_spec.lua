@@ -7,7 +7,7 @@ local server = require "spec.support.server"
 local session = require "spec.support.session"
 local zklock = require "zklock"
 
-local PATIENCE = 60
+local PATIENCE = require("spec.support.wait").PATIENCE
 local random = math.random
 
 local ANSWERS = { timeout = true, ["wrong kind"] = true, ["access denied"] = true, ["too many"] = true }

@@ -10,7 +10,7 @@ local uv = require "luv"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local PERMS = { READ = 1, WRITE = 2, CREATE = 4, DELETE = 8, ADMIN = 16 }
 local OURS, THEIRS = "owner:secret", "neighbour:word"
 

@@ -8,7 +8,7 @@ local wait = require "spec.support.wait"
 
 local SECRET = "tr0ub4dor&3"
 local AUTH = { scheme = "digest", credential = "user:" .. SECRET }
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 describe("a credential", function()
   local here = fixture.new("/secret", { super = true })
@@ -51,7 +51,7 @@ describe("a credential", function()
 
   it("is not in what a client logs, counts and reports, whatever happens to it", function()
     local environ = read("environ")
-    assert.is_true(other:connect(faulty.hosts, { session_timeout = 2, auth = AUTH, log_level = "debug" }))
+    assert.is_true(other:connect(faulty.hosts, { auth = AUTH, log_level = "debug" }))
     assert(other:acquire("/secret/a", PATIENCE))
     assert.equal("digest", tree:get_acl("/secret/a")[1].scheme) -- it was shown to the server
     local line = other:participants("/secret/a", PATIENCE)[1]

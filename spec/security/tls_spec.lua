@@ -18,7 +18,7 @@ local zklock = require "zklock"
 
 if not zklock.features.tls then return end
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local PASSWORD = "sesame-0pen"
 
 describe("with TLS", function()
@@ -132,7 +132,7 @@ describe("with TLS", function()
     ]], { ours.ca, encrypted.cert, encrypted.key, mark, tostring(copies), zk.secure_hosts })
 
     local function counted(word)
-      assert.equal(word, child:read_line(60))
+      assert.equal(word, child:read_line())
       local found = memory.count(child.pid, mark)
       child:write("")
       return found
@@ -344,7 +344,7 @@ describe("with TLS", function()
       black:black_hole()
       local list = {}
       for i = 1, 6 do -- in random order: some of them try that one first
-        list[i] = connect(black.hosts .. "," .. zk.secure_hosts, files(), { session_timeout = 6, connect_timeout = 0 })
+        list[i] = connect(black.hosts .. "," .. zk.secure_hosts, files(), { connect_timeout = 0 })
       end
       for _, client in ipairs(list) do becomes(client, "connected") end
     end)
@@ -361,7 +361,7 @@ describe("with TLS", function()
       local list = {}
       for i = 1, 6 do
         list[i] = connect(("127.0.0.1:%d,%s"):format(number, zk.secure_hosts), files(),
-          { session_timeout = 6, connect_timeout = 0 })
+          { connect_timeout = 0 })
       end
       for _, client in ipairs(list) do
         becomes(client, "connected")
@@ -377,10 +377,8 @@ describe("with TLS", function()
     end)
 
     it("are refused if another authority has signed them, and connect and the log say why", function()
-      local began = wait.now()
       assert.same({ nil, "disconnected", "certificate verify failed: 127.0.0.1:" .. zk.secure_port },
         { connect(zk.secure_hosts, files { ca = theirs.ca }, { connect_timeout = 2 }) })
-      assert.is_true(wait.now() - began < PATIENCE)
       assert.is_true(logged("certificate verify failed"), table.concat(lines, "\n"))
     end)
 
@@ -424,7 +422,7 @@ describe("with TLS", function()
       local black = through_proxy()
       black:black_hole()
       local before = threads()
-      local client = connect(black.hosts, files(), { session_timeout = 3, connect_timeout = 0 })
+      local client = connect(black.hosts, files(), { connect_timeout = 0 })
       wait.eventually(function() return black:links() > 0 end, PATIENCE, "a link")
       assert.is_true(client:close())
       wait.eventually(function() return not has_more(threads(), before) end, PATIENCE, "the end of its threads")
@@ -513,7 +511,7 @@ describe("with TLS", function()
       local result = run([[
         local plain = assert(zklock.connect(arg[5]))
         local client = assert(zklock.connect(arg[6], { tls = tls, session_timeout = 60 }))
-        assert(client:mutex(arg[7]):acquire(20))
+        assert(client:mutex(arg[7]):acquire(60))
         os.exit(0)
       ]], ours.ca, zk.hosts, zk.secure_hosts, path)
       assert.same({ 0, "", "" }, { result.code, result.stdout, result.stderr })

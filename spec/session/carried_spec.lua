@@ -9,8 +9,8 @@ local worker = require "spec.support.worker"
 local zklock = require "zklock"
 
 local NAME = "zk.test"
-local SESSION = 6 -- seconds
-local PATIENCE = 60
+local SESSION = 10 -- seconds
+local PATIENCE = wait.PATIENCE
 
 describe("a session that moves from handle to handle #slow #once", function()
   local three, links, names, other, direct

@@ -7,7 +7,7 @@ local session = require "spec.support.session"
 local wait = require "spec.support.wait"
 
 local SESSION = 12 -- seconds: only the spec ends sessions
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 describe("a session that expires", function()
   local here = fixture.new("/expiry", { session_timeout = SESSION })

@@ -6,7 +6,7 @@ local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 describe("the log #once", function()
   local client, link, lines, sources
@@ -46,14 +46,14 @@ describe("the log #once", function()
   end)
 
   it("says that the server closed the connection, and after how long there was one again", function()
-    connect(link.hosts, { session_timeout = 4 })
+    connect(link.hosts, {})
     link:cut()
     says("^suspended: the server closed the connection: 127%.0%.0%.1:%d+$")
     says("^connected again after %d+%.%d s$")
   end)
 
   it("says how long an expired session had no answer, and how many locks it held", function()
-    connect(link.hosts, { session_timeout = 4 })
+    connect(link.hosts, {})
     assert(client:mutex("/log/held"):acquire(PATIENCE))
     link:refuse()
     link:cut()
@@ -94,7 +94,7 @@ describe("the log #once", function()
 
   it("says once in a minute that a connection breaks", function()
     local suspended, connected = 0, 0
-    connect(link.hosts, { session_timeout = 4, on_state = function(state)
+    connect(link.hosts, { on_state = function(state)
       if state == "suspended" then suspended = suspended + 1 end
       if state == "connected" then connected = connected + 1 end
     end })
@@ -114,7 +114,7 @@ describe("the log #once", function()
   end)
 
   it("never has the session's id, which is as good as its password", function()
-    connect(link.hosts, { session_timeout = 4 })
+    connect(link.hosts, {})
     local id = client:session_id():sub(3)
     link:cut()
     says("^connected again after")
@@ -124,7 +124,7 @@ describe("the log #once", function()
   end)
 
   it("is told by name why a list of servers with spaces is refused", function()
-    connect(link.hosts, { session_timeout = 4 })
+    connect(link.hosts, {})
     for _, hosts in ipairs { "zk1:2181, zk2:2181", "zk1:2181 zk2:2181" } do
       local ok, err = pcall(zklock.connect, hosts)
       assert.is_false(ok)

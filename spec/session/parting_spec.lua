@@ -7,8 +7,7 @@ local resolver = require "spec.support.resolver"
 local wait = require "spec.support.wait"
 
 local NAME = "zk.test"
-local SESSION = 6 -- seconds
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 describe("a session that moves to another handle #once", function()
   local here = fixture.new("/parting")
@@ -19,7 +18,7 @@ describe("a session that moves to another handle #once", function()
     names = resolver.new()
     names:set(NAME, links[1].hosts)
     host = here:worker { env = names.env }
-    assert.is_true(host:connect(NAME .. ":2181", { session_timeout = SESSION, connect_timeout = PATIENCE }))
+    assert.is_true(host:connect(NAME .. ":2181", { connect_timeout = PATIENCE }))
   end)
 
   --- A library that opens its sockets without CLOEXEC, as LuaSocket does.

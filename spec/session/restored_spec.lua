@@ -8,7 +8,7 @@ local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 local SESSION = 2 -- seconds
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local PATH = "/restored/lock"
 
 describe("servers that come back #once", function()

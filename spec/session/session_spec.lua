@@ -6,7 +6,7 @@ local session = require "spec.support.session"
 local wait = require "spec.support.wait"
 
 local SESSION = 30 -- seconds: longer than anything here takes, if the spec does not end it
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 describe("a session that expires", function()
   local here = fixture.new("/session", { session_timeout = SESSION })

@@ -7,7 +7,7 @@ local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local PAGE = "docs/internals/tracing.md"
 
 describe("the trace #once", function()

@@ -6,10 +6,10 @@ local kinds = require "spec.support.kinds"
 local wait = require "spec.support.wait"
 
 local SESSION = 2 -- seconds
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 describe("a release with validity 0", function()
-  local here = fixture.new("/uncertain", { session_timeout = SESSION, patience = PATIENCE })
+  local here = fixture.new("/uncertain", { session_timeout = SESSION })
   local client, faulty, direct, lock, losses
 
   setup(function() direct, faulty = here:connect { session_timeout = 30 }, here:proxy() end)

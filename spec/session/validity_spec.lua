@@ -9,7 +9,7 @@ local wait = require "spec.support.wait"
 local worker = require "spec.support.worker"
 local zklock = require "zklock"
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 local PATH, OTHER = "/validity/a", "/validity/b"
 
 --- Waits until the next in line is granted, and demands that who held before is not sure by then.

@@ -21,7 +21,7 @@ local PLAIN = { LD_PRELOAD = false, ZKLOCK_SERVERS = false, ZOOKEEPER = false, Z
 ---@field [integer] string arguments
 ---@field env table<string, string|false>?
 ---@field input string? of stdin, which is closed then; nil: closed at once
----@field patience number? seconds, 60
+---@field patience number? seconds, loop.PATIENCE
 ---@field cwd string?
 ---@field wrap string[]? words in front of it: of a program that executes it
 
@@ -50,7 +50,7 @@ function command.run(options)
   else
     one:close_input()
   end
-  local code = one:wait(options.patience or 60)
+  local code = one:wait(options.patience)
   if not code then one:kill() end
   one:close_input()
   return { code = code, out = one:stdout(), err = one:stderr() }

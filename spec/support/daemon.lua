@@ -14,7 +14,7 @@ local lfs = require "lfs"
 local daemon = {}
 daemon.__index = daemon
 
-local PATIENCE = 60
+local PATIENCE = loop.PATIENCE
 
 local GUARD = [[
 trap '' HUP INT TERM

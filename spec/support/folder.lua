@@ -28,7 +28,7 @@ function folder.root()
     kept.root, kept.count = root, 0
     kept.guard = process.spawn { "sh", "-c", GUARD, root, detached = true, survive = true, cwd = "/",
       env = process.PLAIN }
-    assert(kept.guard:read_line(10) == "ready", "the temporary folder's guard did not start")
+    assert(kept.guard:read_line() == "ready", "the temporary folder's guard did not start")
   end
   return kept.root
 end
@@ -58,7 +58,7 @@ end
 function folder.remove(path)
   local root = folder.root()
   assert(path:sub(1, #root + 1) == root .. "/", "not a folder of the harness: " .. tostring(path))
-  process.spawn({ "rm", "-rf", "--", path, env = process.PLAIN }):wait(30)
+  process.spawn({ "rm", "-rf", "--", path, env = process.PLAIN }):wait()
 end
 
 return folder

@@ -10,6 +10,9 @@ local kept = require "spec.support.kept" "loop"
 
 local loop = {}
 
+--- Seconds after which a spec gives up, whatever it waits for: generous, because a busy machine must not fail it.
+loop.PATIENCE = 60
+
 --- Monotonic seconds.
 ---@return number
 function loop.now() return tonumber(uv.hrtime()) / 1e9 end

@@ -12,7 +12,7 @@ local wait = require "spec.support.wait"
 
 local monitoring = { EXAMPLE = "examples/monitoring/" }
 
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 ---@class monitoring.options
 ---@field hosts string of the servers

@@ -14,7 +14,7 @@ neighbourhood.__index = neighbourhood
 --- How much longer than usual processes contend: ROUNDS=20 is for minutes.
 neighbourhood.FACTOR = tonumber(os.getenv("ROUNDS")) or 1
 
-neighbourhood.PATIENCE = 60 * math.max(1, neighbourhood.FACTOR)
+neighbourhood.PATIENCE = wait.PATIENCE * math.max(1, neighbourhood.FACTOR)
 
 --- A fresh path and a fresh resource.
 function neighbourhood.new()

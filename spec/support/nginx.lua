@@ -16,7 +16,7 @@ local uv = require "luv"
 local nginx = {}
 nginx.__index = nginx
 
-local PATIENCE = 60
+local PATIENCE = loop.PATIENCE
 local MODULES = { "ndk_http_module", "ngx_http_lua_module" }
 local MODULES_DIR = "/usr/lib/nginx/modules"
 
@@ -70,12 +70,12 @@ http {
 }
 ]]
 
---- For http {}: a client of `@hosts@` in each worker.
+--- For http {}: a client of `@hosts@` in each worker, whose session has `@session@` seconds.
 nginx.CLIENT = [[
   lua_shared_dict counts 1m;
   init_worker_by_lua_block {
     zklock = require "zklock"
-    client = assert(zklock.connect("@hosts@", { session_timeout = 6 }))
+    client = assert(zklock.connect("@hosts@", { session_timeout = @session@ }))
   }
 ]]
 

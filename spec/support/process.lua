@@ -115,12 +115,12 @@ function process:close_input()
 end
 
 --- The next line of its stdout.
----@param timeout number? seconds, 20
+---@param timeout number? seconds, loop.PATIENCE
 ---@return string? line
 ---@return string? err "timeout" or "eof"
 function process:read_line(timeout)
   local buffer = self.out
-  loop.turn_until(function() return buffer.eof or buffer.text:find("\n", 1, true) end, timeout or 20)
+  loop.turn_until(function() return buffer.eof or buffer.text:find("\n", 1, true) end, timeout or loop.PATIENCE)
   local line, rest = buffer.text:match("^([^\n]*)\n(.*)$")
   if line then
     buffer.text = rest
@@ -143,13 +143,13 @@ function process:stderr() return drain(self.err) end
 function process:stdout() return drain(self.out) end
 
 --- Waits for its end; its output is complete then.
----@param timeout number? seconds, 20
+---@param timeout number? seconds, loop.PATIENCE
 ---@return integer? code
 ---@return integer|string signal that ended it (0: none), or "timeout"
 function process:wait(timeout)
   local ended = loop.turn_until(function()
     return self.code and (not self.out or self.out.eof and self.err.eof)
-  end, timeout or 20)
+  end, timeout or loop.PATIENCE)
   -- A grandchild may hold the pipes open: the child itself is over all the same.
   if not ended and not self.code then return nil, "timeout" end
   return self.code, self.term_signal
@@ -189,7 +189,7 @@ end
 
 --- Waits until every thread stands still.
 function process:await_stop()
-  return loop.poll(function() return threads_stopped(self.pid) end, 20, 0.001)
+  return loop.poll(function() return threads_stopped(self.pid) end, loop.PATIENCE, 0.001)
 end
 
 --- SIGSTOP; returns when every thread stands still.
@@ -205,9 +205,9 @@ function process:continue() self:signal("sigcont") end
 function process:kill()
   self:signal("sigkill")
   if self.out then
-    loop.turn_until(function() return self.code end, 20)
+    loop.turn_until(function() return self.code end, loop.PATIENCE)
   else
-    self:wait(20)
+    self:wait()
   end
   self:close_input()
 end

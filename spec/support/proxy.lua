@@ -9,6 +9,7 @@
 -- once; several can wait at a time.
 
 local codec = require "spec.support.codec"
+local loop = require "spec.support.loop"
 local process = require "spec.support.process"
 local session = require "spec.support.session"
 
@@ -17,7 +18,7 @@ proxy.__index = proxy
 
 local function call(self, verb, ...)
   self.process:write(codec.encode(verb, ...))
-  return self:answer(20)
+  return self:answer(loop.PATIENCE)
 end
 
 --- The proxy's next answer; raises when it reports an error or nothing.
@@ -39,7 +40,7 @@ function proxy.start(hosts, options)
   local self = setmetatable({ upstream = hosts }, proxy)
   self.process = process.spawn { "lua5.4", "spec/support/proxy_main.lua", hosts,
     options and options.raw and "raw" or "frames", options and options.doors or 1, env = process.PLAIN_LUA }
-  local ports = self:answer(20)
+  local ports = self:answer(loop.PATIENCE)
   self.port = ports[1]
   self.hosts = "127.0.0.1:" .. table.concat(ports, ",127.0.0.1:")
   self.pid = self.process.pid
@@ -148,9 +149,9 @@ function proxy:links() return call(self, "links") end
 --- Waits until n requests of the op ("*": any) were seen since `reset`.
 ---@return true ; raises when the time is over
 function proxy:await(op, n, timeout)
-  timeout = timeout or 20
+  timeout = timeout or loop.PATIENCE
   self.process:write(codec.encode("await", op, n or 1, timeout))
-  if not self:answer(timeout + 20) then
+  if not self:answer(timeout + loop.PATIENCE) then
     error(("only %d %s in %g s, not %d"):format(self:counts()[op == "*" and "total" or op], op, timeout, n or 1), 2)
   end
   return true

@@ -8,7 +8,7 @@ queue.__index = queue
 
 --- "at once", on a busy machine; seconds. Sessions in specs that count nodes last longer, so that what is gone in time
 --- was deleted, and not ended with its session.
-local PATIENCE = 60
+local PATIENCE = wait.PATIENCE
 
 --- The queue at `path`, seen through an inspector.
 function queue.at(tree, path) return setmetatable({ tree = tree, path = path }, queue) end

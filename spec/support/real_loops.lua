@@ -3,7 +3,7 @@
 ---   name       as `connect{ loop = name }` takes it
 ---   spawn(fn)  begins a coroutine of the loop; an error in it is for `run`, or is in `errors` (Copas catches them)
 ---   rest()     in such a coroutine: comes back in a later turn of the loop
----   run(fn)    turns the loop until fn() is true, for 60 s at most
+---   run(fn)    turns the loop until fn() is true, for PATIENCE at most
 ---   idle(t)    turns it for so many seconds, and only when there is something to do
 --- `of_cqueues` makes as many loops as one wants; of the others there is one in each Lua state.
 
@@ -11,7 +11,7 @@ local harness_loop = require "spec.support.loop"
 
 local real_loops = {}
 
-local PATIENCE = 60
+local PATIENCE = harness_loop.PATIENCE
 local TURN = 0.02
 
 -- Debian has Copas for 5.1 and 5.2 only; it runs under all.

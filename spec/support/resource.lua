@@ -100,7 +100,7 @@ function resource.start()
   repeat
     if self.process then self.process:kill() end
     self.process = process.spawn { "lua5.4", "spec/support/resource_main.lua", self.path, env = process.PLAIN_LUA }
-    local port, err = self.process:read_line(20)
+    local port, err = self.process:read_line()
     if not port then error(("the resource does not start (%s): %s"):format(err, self.process:stderr()), 2) end
     self.address = "127.0.0.1:" .. port
   until not former[self.address]

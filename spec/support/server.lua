@@ -56,7 +56,7 @@ local function write_config(self)
   local config = {
     tickTime = tick, initLimit = 25, syncLimit = 10, dataDir = self.folder .. "/data", clientPort = self.port,
     clientPortAddress = "127.0.0.1", maxClientCnxns = 0, minSessionTimeout = options.min_session_timeout or 2 * tick,
-    maxSessionTimeout = options.max_session_timeout or 60000, forceSync = "no", syncEnabled = "false",
+    maxSessionTimeout = options.max_session_timeout or 600000, forceSync = "no", syncEnabled = "false",
     ["4lw.commands.whitelist"] = "*", ["admin.enableServer"] = "false", ["autopurge.purgeInterval"] = 0,
   }
   for name, value in pairs(options.tls and tls_config(self) or {}) do config[name] = value end
@@ -119,7 +119,7 @@ end
 ---@class server.options
 ---@field tick_time integer? ms, 200
 ---@field min_session_timeout integer? ms, two ticks
----@field max_session_timeout integer? ms, 60000
+---@field max_session_timeout integer? ms, 600000: a node that goes within wait.PATIENCE has been deleted
 ---@field container_check_interval integer? ms between looks for empty containers (the server's default is a minute)
 ---@field config table<string, any>? more lines for the configuration
 ---@field jvm string[]? more flags for java
@@ -170,7 +170,7 @@ end
 
 local function run(...)
   local tool = process.spawn { env = process.PLAIN, ... }
-  assert(tool:wait(30) == 0, tool:stderr())
+  assert(tool:wait() == 0, tool:stderr())
 end
 
 --- What it has written, without what says which server of an ensemble it is.

@@ -20,7 +20,7 @@ local zklock = require "zklock"
 local stage = {}
 stage.__index = stage
 
-stage.PATIENCE = 60
+stage.PATIENCE = wait.PATIENCE
 local SESSION = 40 -- seconds: twice the patience, so that nothing here is served by a session's end
 
 -- ---- what scenarios use -----------------------------------------------------------------------------------------

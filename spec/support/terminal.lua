@@ -52,14 +52,14 @@ end
 
 --- Waits until the terminal shows it, and takes all that was shown up to there.
 ---@param pattern string
----@param timeout number? seconds, 30
+---@param timeout number? seconds, loop.PATIENCE
 ---@return string before ... what was shown before it; then the captures
 function terminal:await(pattern, timeout)
   local found
   loop.turn_until(function()
     found = { self:shown():find(pattern) }
     return found[1] or not self.process:is_running()
-  end, timeout or 30)
+  end, timeout or loop.PATIENCE)
   if not found[1] then error(("the terminal does not show %q, but %q"):format(pattern, self.seen), 2) end
   local before = self.seen:sub(1, found[1] - 1)
   self.seen = self.seen:sub(found[2] + 1)

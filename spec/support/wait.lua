@@ -6,16 +6,19 @@ local script = require "spec.support.script"
 
 local wait = {}
 
+--- The deadline of every wait in a spec.
+wait.PATIENCE = loop.PATIENCE
+
 local unpack = unpack or table.unpack -- luacheck: ignore 143
 local function pack(...) return { n = select("#", ...), ... } end
 
 --- Polls until `fn` returns something true.
 ---@param fn fun(): any
----@param timeout number? seconds, 60: generous, because a busy machine must not fail a spec
+---@param timeout number? seconds, wait.PATIENCE
 ---@param message string? what was waited for
 ---@return any ... what fn returned; raises when the time is over
 function wait.eventually(fn, timeout, message)
-  timeout = timeout or 60
+  timeout = timeout or wait.PATIENCE
   local got
   loop.poll(function()
     got = pack(fn())

@@ -10,7 +10,7 @@ local script = require "spec.support.script"
 local worker = {}
 worker.__index = worker
 
-local PATIENCE = 60 -- seconds that a worker may take to answer, if nobody says otherwise
+local PATIENCE = require("spec.support.loop").PATIENCE
 
 local function result(ok, ...)
   if not ok then error("the worker: " .. tostring((...)), 0) end
