@@ -166,9 +166,9 @@ end
 local ANSWERS = { timeout = true, disconnected = true, cancelled = true, lost = true, ["wrong kind"] = true,
   ["access denied"] = true, ["zookeeper: DATAINCONSISTENCY"] = true }
 
---- Notes how a wait ended. A single try waits at most until the link is found dead. Who is inside sleeps, and hears of
---- his other requests later.
-local function ended(wait, token, err)
+--- Notes how a wait ended. A single try waits at most until the link is found dead. A worker that is inside sleeps, and
+--- hears of its other requests later. A wait without a deadline ends early only because answers are too slow.
+local function ended(wait, token, err, why)
   local report, took = me.report, now() - wait.began
   if token then
     report.granted = report.granted + 1
@@ -176,8 +176,9 @@ local function ended(wait, token, err)
   else
     report.failed[err] = (report.failed[err] or 0) + 1
     if not ANSWERS[err] and not (wait.may_close and err == "closed") then complain("a wait ended with %s", err) end
-    if not wait.timeout and (err == "timeout" or err == "disconnected") then
-      complain("a wait without a deadline ended with %s", err)
+    local too_slow = err == "disconnected" and why and why:find("^answers take ")
+    if not wait.timeout and not too_slow and (err == "timeout" or err == "disconnected") then
+      complain("a wait without a deadline ended with %s (%s)", err, tostring(why))
     end
     if err == "cancelled" and not wait.cancelled then complain("a wait ended with cancelled, but nobody did that") end
   end
@@ -408,8 +409,8 @@ end
 local function take_post(way, lane, timeout)
   local wait = { began = now(), asleep = me.asleep, timeout = timeout, lane = lane }
   ask_at(way, lane)
-  local token, err = way.lock:acquire(timeout)
-  ended(wait, token, err)
+  local token, err, why = way.lock:acquire(timeout)
+  ended(wait, token, err, why)
   if not token then quit_at(way, lane) end
   return token
 end
@@ -422,8 +423,8 @@ local function take(way, timeout, lane)
   local count, name = some_count(way, lane)
   local wait = { began = now(), asleep = me.asleep, timeout = timeout, lane = name }
   ask_at(way, name)
-  local got, err = way.lock:acquire(timeout, count)
-  ended(wait, got, err)
+  local got, err, why = way.lock:acquire(timeout, count)
+  ended(wait, got, err, why)
   if not got then
     quit_at(way, name)
     return nil, err
@@ -475,11 +476,11 @@ local function ask(crowd, lane, may_close, way)
   wait.cancel_at = me.draw:chance(0.3) and wait.began + me.draw:number(0, 0.1) or nil
   crowd.left = crowd.left + 1
   crowd[#crowd + 1] = wait
-  wait.request = way.lock:request(wait.timeout, function(got, err)
+  wait.request = way.lock:request(wait.timeout, function(got, err, _, why)
     wait.answers = wait.answers + 1
     if wait.answers > 1 then return complain("a request was answered %d times", wait.answers) end
     crowd.left = crowd.left - 1
-    ended(wait, got, err)
+    ended(wait, got, err, why)
     if not got then return quit_at(way, name) end
     if wait.cancelled then complain("a cancelled request was granted") end
     local hold, done = visit_with(way, got, wait.request, name)
