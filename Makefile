@@ -121,7 +121,7 @@ test: LOGS = build/test
 test: deps
 	@rm -rf build/test && mkdir -p build/test
 	$(build_tested)
-	@exec $(SUITES) -j $(AT_ONCE) -l 900 -o $(LOGS) \
+	@exec $(SUITES) -j $(AT_ONCE) -l 3600 -o $(LOGS) \
 		$(foreach version,$(TESTED),$(call shared,$(version),$(if $(SPECS),1,$(SHARES)),$(call quick_specs,$(version)))) \
 		$(if $(EVERYTHING),$(if $(filter luajit,$(LUAS)),$(call shared,nginx,2,$(call specs,luajit,build,,,spec/nginx)))) \
 		$(if $(NEIGHBOURS),'neighbours=$(neighbour_specs)') \
@@ -149,7 +149,7 @@ test-all: deps
 	@$(call checked,build/checked/5.4/zklock/core.so)
 	@echo 'make chaos MINUTES=$(CHAOS) SEED=$(SEED)   # goes along'
 	@set --; [ ! -e build/tls/libzookeeper_mt.so.2 ] || set -- $(if $(TLS),'tls=$(call tls_specs,--exclude-tags=slow)'); \
-	exec $(SUITES) -j $(AT_ONCE) -l 1500 -o $(LOGS) \
+	exec $(SUITES) -j $(AT_ONCE) -l 3600 -o $(LOGS) \
 		'chaos=$(call lua,5.4,build/checked) chaos/run.lua $(CHAOS) $(SEED)' \
 		'memory=$(memory_asan)' \
 		$(foreach version,$(MEMORY_LUAS),'memory-$(version)=$(call memory,$(version),build,script callbacks state)') \
