@@ -183,20 +183,33 @@ describe("a release with validity 0", function()
     if request:token() == token then assert.equal(0, client:stats().lost) end
   end)
 
-  for kind, of in pairs(kinds) do
-    it("answers 'unknown' for a " .. kind, function()
-      local path = here.path .. "/kind"
-      local handle = of.open.ours(client, path)
+  it("answers 'unknown' for every kind of lock", function()
+    local holds = {}
+    for kind, of in pairs(kinds) do
+      local handle = of.open.ours(client, here.path .. "/" .. kind)
       local got = assert(handle:acquire(PATIENCE, of.leases))
       local hold = of.leases and got or handle
-      hold:on_lost(function(...) losses[#losses + 1] = { ... } end)
-      forsake(hold)
-      assert.same({ nil, "unknown" }, { hold:release() })
-      assert.is_false(hold:is_held())
-      for _, directory in ipairs(of.directories(path)) do here:becomes(0, directory) end
-      find_out()
-      here:eventually(function() return #losses == 1 end, "news of the loss")
-      assert.same({ 1, 1 }, { client:stats().released, client:stats().lost })
-    end)
-  end
+      hold:on_lost(function() losses[kind] = (losses[kind] or 0) + 1 end)
+      holds[kind] = hold
+    end
+    for _, hold in pairs(holds) do forsake(hold) end
+    for kind, hold in pairs(holds) do
+      assert.same({ nil, "unknown" }, { hold:release() }, kind)
+      assert.is_false(hold:is_held(), kind)
+    end
+    local all, count = {}, 0
+    for kind, of in pairs(kinds) do
+      all[kind], count = 1, count + 1
+      for _, directory in ipairs(of.directories(here.path .. "/" .. kind)) do here:becomes(0, directory) end
+    end
+    find_out()
+    here:eventually(function()
+      for kind in pairs(kinds) do
+        if not losses[kind] then return nil, kind end
+      end
+      return true
+    end, "news of each loss")
+    assert.same(all, losses)
+    assert.same({ count, count }, { client:stats().released, client:stats().lost })
+  end)
 end)
