@@ -15,9 +15,15 @@
 static struct page *page;
 static pid_t killed[64]; /* as kill(2) was told */
 static size_t count;
+static struct reaper_end end_of_all;
+static bool told; /* before the first kill the page said why, and that zklock ends the command */
+static bool struck;
 
 /* In place of the C library's. The group of the test itself is spared, whatever the code does. */
 int kill(pid_t pid, int signal) {
+    if (signal == SIGKILL && count == 0)
+        told = atomic_load(&page->ended) && atomic_load(&page->reason) == (int)end_of_all.reason &&
+               atomic_load(&page->phase) < PAGE_EMPTY;
     if (signal == SIGKILL && count < sizeof killed / sizeof *killed)
         killed[count++] = pid;
     return pid == -getpgrp() ? 0 : (int)syscall(SYS_kill, pid, signal);
@@ -36,6 +42,8 @@ static void begin(void) {
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, NULL);
     count = 0;
+    struck = told = false;
+    end_of_all = (struct reaper_end){.reason = PAGE_WATCHER};
     page = cli_page_new(1);
     const char *why;
     CHECK(page && cli_reaper_become(&why));
@@ -94,9 +102,10 @@ static void kills_the_group_of_the_command_when_that_has_ended(void) {
     CHECK(!was_killed(-other));
 }
 
-static void kills_the_group_of_the_command_below_another_child(void) {
+/* In a group of its own, below another child. */
+static pid_t start_below(void) {
     int ends[2];
-    pid_t command = 0;
+    pid_t found = 0;
     CHECK(pipe(ends) == 0);
     const pid_t watcher = fork();
     if (watcher == 0) {
@@ -105,13 +114,32 @@ static void kills_the_group_of_the_command_below_another_child(void) {
             _exit(1);
         wait_for_the_end();
     }
-    CHECK(watcher > 0 && read(ends[0], &command, sizeof command) == (ssize_t)sizeof command);
+    CHECK(watcher > 0 && read(ends[0], &found, sizeof found) == (ssize_t)sizeof found);
     close(ends[0]);
     close(ends[1]);
+    return found;
+}
+
+static void kills_the_group_of_the_command_below_another_child(void) {
+    const pid_t command = start_below();
     atomic_store(&page->command, command);
     cli_page_advance(page, PAGE_RUNNING);
     cli_reaper_kill_all(page, NULL, NULL);
     CHECK_INT(killed[0], -command);
+}
+
+/* Its process id may be another's by then. */
+static void spares_the_group_of_a_command_that_was_reaped(void) {
+    const pid_t command = start_below();
+    atomic_store(&page->command, command);
+    cli_page_advance(page, PAGE_RUNNING);
+    cli_page_reaped(page, getpid(), 1);
+    CHECK_INT(atomic_load(&page->phase), PAGE_RUNNING); /* that was no command */
+    cli_page_reaped(page, command, SIGTERM);
+    CHECK_INT(atomic_load(&page->phase), PAGE_REAPED);
+    CHECK_INT(atomic_load(&page->status), SIGTERM);
+    cli_reaper_kill_all(page, NULL, NULL);
+    CHECK(count > 0 && killed[0] != -command);
 }
 
 static void kills_the_group_of_a_daemon(void) {
@@ -129,6 +157,54 @@ static void kills_a_process_in_a_foreign_group_alone(void) {
     CHECK(!cli_reaper_has_children());
 }
 
+/* ---- the end of everything ---- */
+
+static void says_why_before_it_kills(void) {
+    start(0);
+    cli_reaper_end(page, &end_of_all);
+    CHECK(count > 0 && told);
+}
+
+static void keeps_the_first_reason(void) {
+    cli_page_blame(page, PAGE_REVOKED);
+    cli_reaper_end(page, &end_of_all);
+    CHECK_INT(atomic_load(&page->reason), PAGE_REVOKED);
+}
+
+/* Whoever sees that the run is over finds no descendant. */
+static void see_phase(pid_t child, int status, void *ctx) {
+    (void)status;
+    const pid_t *last = ctx;
+    CHECK(atomic_load(&page->phase) < PAGE_EMPTY);
+    CHECK_INT(child, *last);
+}
+
+static void is_over_when_nobody_is_left(void) {
+    pid_t child = start(0);
+    end_of_all.ended = see_phase;
+    end_of_all.ctx = &child;
+    cli_reaper_end(page, &end_of_all);
+    CHECK(!cli_reaper_has_children());
+    CHECK_INT(atomic_load(&page->phase), PAGE_EMPTY);
+    CHECK(atomic_load(&page->emptied) > 0);
+}
+
+static void see_strike(void *ctx) {
+    const pid_t *child = ctx;
+    CHECK(!struck && was_killed(-*child) && cli_reaper_has_children());
+    CHECK_INT(atomic_load(&page->killing), 0); /* nobody is reaped yet */
+    struck = true;
+}
+
+static void lets_nothing_that_may_block_come_before_the_first_kill(void) {
+    pid_t child = start(0);
+    end_of_all.struck = see_strike;
+    end_of_all.ctx = &child;
+    atomic_store(&page->command, child);
+    cli_reaper_end(page, &end_of_all);
+    CHECK(struck && !cli_reaper_has_children());
+}
+
 static const check_case cases[] = {
     {"kills the group of the command at once", kills_the_group_of_the_command},
     {"kills the group of the command when that has ended",
@@ -138,6 +214,13 @@ static const check_case cases[] = {
     {"kills the group of a daemon that has a session of its own", kills_the_group_of_a_daemon},
     {"kills a process in a foreign group of its session alone",
      kills_a_process_in_a_foreign_group_alone},
+    {"spares the group of a command that was reaped",
+     spares_the_group_of_a_command_that_was_reaped},
+    {"says why before it kills", says_why_before_it_kills},
+    {"keeps the first reason", keeps_the_first_reason},
+    {"is over when nobody is left", is_over_when_nobody_is_left},
+    {"lets nothing that may block come before the first kill",
+     lets_nothing_that_may_block_come_before_the_first_kill},
 };
 
 int main(int argc, char **argv) {

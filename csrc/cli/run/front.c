@@ -94,8 +94,7 @@ static void ended(pid_t child, int status, void *ctx) {
     struct front *front = ctx;
     if (child == front->session)
         front->session = 0;
-    else if (child == atomic_load(&front->page->command))
-        atomic_store(&front->page->status, status);
+    cli_page_reaped(front->page, child, status);
 }
 
 /* As process 1 of a container, the front has children that it has not started. */
@@ -132,15 +131,18 @@ static void see_messages(struct front *front) {
         front->polled[SESSION].fd = -1; /* its process is about to end */
 }
 
+/* The other processes are dead, and a descendant may stay. */
+static void remove_files(void *ctx) {
+    const struct front *front = ctx;
+    cli_files_remove(front->run);
+}
+
 /* Everything below the front dies, the session included. */
 static void kill_everything(struct front *front, enum page_reason reason) {
-    cli_page_blame(front->page, reason);
-    atomic_store(&front->page->ended, true);
+    const struct reaper_end end = {
+        .reason = reason, .ended = ended, .struck = remove_files, .ctx = front};
     atomic_store(&front->page->left, true);
-    cli_reaper_kill(front->page); /* before anything that may block */
-    cli_files_remove(front->run); /* the other processes are dead, and a descendant may stay */
-    cli_reaper_kill_all(front->page, ended, front);
-    cli_page_advance(front->page, PAGE_EMPTY);
+    cli_reaper_end(front->page, &end);
 }
 
 /* When a session that is stopped has had its chance. */

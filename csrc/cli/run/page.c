@@ -34,6 +34,18 @@ void cli_page_blame(struct page *page, enum page_reason reason) {
     atomic_compare_exchange_strong(&page->reason, &none, (int)reason);
 }
 
+void cli_page_condemn(struct page *page, enum page_reason reason) {
+    cli_page_blame(page, reason);
+    atomic_store(&page->ended, true);
+}
+
+void cli_page_reaped(struct page *page, pid_t child, int status) {
+    if (child != atomic_load(&page->command))
+        return;
+    atomic_store(&page->status, status);
+    cli_page_advance(page, PAGE_REAPED);
+}
+
 bool cli_page_occupied(const struct page *page) {
     const int phase = atomic_load(&page->phase);
     return phase > PAGE_QUEUED && phase < PAGE_EMPTY;

@@ -76,6 +76,10 @@ void cli_page_free(struct page *page);
 void cli_page_advance(struct page *page, enum page_phase phase);
 /* Keeps the first reason. */
 void cli_page_blame(struct page *page, enum page_reason reason);
+/* The same, and from now on zklock has ended the command: before the first TERM or KILL. */
+void cli_page_condemn(struct page *page, enum page_reason reason);
+/* A child of this process was reaped. Keeps its status, if it is the command. */
+void cli_page_reaped(struct page *page, pid_t child, int status);
 /* Is there a command, or may there be, whose descendants must die before the lock is given up? */
 bool cli_page_occupied(const struct page *page);
 enum page_fate cli_page_fate(const struct page *page);

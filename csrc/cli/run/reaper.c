@@ -80,7 +80,7 @@ bool cli_reaper_has_children(void) {
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-bool cli_reaper_reap(void (*ended)(pid_t child, int status, void *ctx), void *ctx) {
+bool cli_reaper_reap(reaper_ended *ended, void *ctx) {
     int status;
     bool any = false;
     for (pid_t child; (child = waitpid(-1, &status, WNOHANG)) > 0; any = true)
@@ -176,7 +176,8 @@ static void kill_command_group(const struct page *page) {
         kill(-command, SIGKILL);
 }
 
-pid_t cli_reaper_kill(const struct page *page) {
+/* One round. Returns a descendant that this process may not signal, or 0. */
+static pid_t kill_round(const struct page *page) {
     struct groups groups = {.session = getsid(0), .command = atomic_load(&page->command)};
     struct walk walk = {.signal = SIGKILL};
     kill_command_group(page); /* first: it may be a grandchild */
@@ -185,12 +186,11 @@ pid_t cli_reaper_kill(const struct page *page) {
     return walk.refused;
 }
 
-void cli_reaper_kill_all(struct page *page, void (*ended)(pid_t child, int status, void *ctx),
-                         void *ctx) {
+void cli_reaper_kill_all(struct page *page, reaper_ended *ended, void *ctx) {
     zkl_nanos latest = zkl_now(), pause = PAUSE_LEAST;
     for (;;) {
         atomic_store(&page->killing, zkl_now());
-        const pid_t refused = cli_reaper_kill(page);
+        const pid_t refused = kill_round(page);
         const bool progress = cli_reaper_reap(ended, ctx);
         if (!cli_reaper_has_children())
             return;
@@ -201,4 +201,14 @@ void cli_reaper_kill_all(struct page *page, void (*ended)(pid_t child, int statu
         pause = progress ? PAUSE_LEAST : pause < PAUSE_MOST ? pause * 2 : PAUSE_MOST;
         pause_for(pause);
     }
+}
+
+void cli_reaper_end(struct page *page, const struct reaper_end *end) {
+    cli_page_condemn(page, end->reason);
+    if (end->struck) {
+        kill_round(page);
+        end->struck(end->ctx);
+    }
+    cli_reaper_kill_all(page, end->ended, end->ctx);
+    cli_page_advance(page, PAGE_EMPTY);
 }

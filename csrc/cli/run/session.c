@@ -157,19 +157,14 @@ static void ended(pid_t child, int status, void *ctx) {
     struct session *session = ctx;
     if (child == session->watcher)
         session->watcher = 0;
-    else if (child == atomic_load(&session->page->command))
-        atomic_store(&session->page->status, status);
+    cli_page_reaped(session->page, child, status);
 }
 
 /* The watcher has ended, so its children are ours. */
 static void inherit(struct session *session) {
-    struct page *page = session->page;
-    if (!cli_page_occupied(page))
-        return;
-    cli_page_blame(page, PAGE_WATCHER);
-    atomic_store(&page->ended, true);
-    cli_reaper_kill_all(page, ended, session);
-    cli_page_advance(page, PAGE_EMPTY);
+    const struct reaper_end end = {.reason = PAGE_WATCHER, .ended = ended, .ctx = session};
+    if (cli_page_occupied(session->page))
+        cli_reaper_end(session->page, &end);
 }
 
 /* A stopped watcher cannot end the command in time, so it is killed. */

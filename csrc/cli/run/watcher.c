@@ -40,11 +40,7 @@ static void finish(struct watcher *watcher) {
 }
 
 static void ended(pid_t child, int status, void *ctx) {
-    struct page *page = ctx;
-    if (child != atomic_load(&page->command))
-        return;
-    atomic_store(&page->status, status);
-    cli_page_advance(page, PAGE_REAPED);
+    cli_page_reaped(ctx, child, status);
 }
 
 /* Reaps, and finds out whether the run is over. */
@@ -59,16 +55,15 @@ static void count(struct watcher *watcher) {
         finish(watcher);
 }
 
-static void kill_everything(struct watcher *watcher) {
-    atomic_store(&watcher->page->ended, true);
-    cli_reaper_kill_all(watcher->page, ended, watcher->page);
+static void kill_everything(struct watcher *watcher, enum page_reason reason) {
+    const struct reaper_end end = {.reason = reason, .ended = ended, .ctx = watcher->page};
+    cli_reaper_end(watcher->page, &end);
     finish(watcher);
 }
 
 /* If the watcher was stopped meanwhile, another may hold the lock by now. */
 static void come_too_late(struct watcher *watcher) {
-    cli_page_blame(watcher->page, PAGE_LOST);
-    atomic_store(&watcher->page->ended, true);
+    cli_page_condemn(watcher->page, PAGE_LOST);
     finish(watcher);
 }
 
@@ -90,7 +85,7 @@ static void start(struct watcher *watcher) {
 /* Asks the command to end. A stopped process sees the signal only when it goes on. */
 static void ask(struct watcher *watcher) {
     watcher->asked = zkl_now();
-    atomic_store(&watcher->page->ended, true);
+    cli_page_condemn(watcher->page, PAGE_LOST);
     cli_reaper_signal(SIGTERM);
     cli_reaper_signal(SIGCONT);
 }
@@ -122,14 +117,11 @@ static void keep_time(struct watcher *watcher) {
         return;
     const zkl_nanos now = zkl_now();
     if (kill_at(watcher) <= now) {
-        cli_page_blame(watcher->page, PAGE_LOST);
-        kill_everything(watcher);
+        kill_everything(watcher, PAGE_LOST);
         return;
     }
-    if (ask_at(watcher) <= now) {
-        cli_page_blame(watcher->page, PAGE_LOST);
+    if (ask_at(watcher) <= now)
         ask(watcher);
-    }
     const zkl_nanos first = ask_at(watcher), second = kill_at(watcher);
     cli_alarm_set(watcher->polled[ALARM].fd, first < second ? first : second);
 }
@@ -139,10 +131,9 @@ static void another_died(struct watcher *watcher, enum page_reason who) {
         watcher->done = true; /* nothing was started, and nothing will be */
         return;
     }
-    cli_page_blame(watcher->page, who);
     if (who == PAGE_SESSION)
         atomic_store(&watcher->page->left, true);
-    kill_everything(watcher);
+    kill_everything(watcher, who);
 }
 
 static void hear(struct watcher *watcher) {
