@@ -64,9 +64,13 @@ local function count(log)
   return tonumber(passed), tonumber(failed), 0
 end
 
--- The list of skipped tests at the end of busted's log: each with the reason below it, if the test gave one.
+-- The tests that were skipped, each with its reason: spec/support/share.lua writes these lines.
 local function skips(log)
-  return log:match("\n%[ SKIPPED  %] %d+ tests?, listed below:\n(.-)\n *\n") or ""
+  local list = {}
+  for line in log:gmatch("%f[^\n\0]skipped: [^\n]*\n") do
+    list[#list + 1] = line
+  end
+  return table.concat(list)
 end
 
 -- The log without the tests that passed in silence.
@@ -267,9 +271,7 @@ uv.run()
 local passed, failed = 0, 0
 for _, suite in ipairs(done) do
   passed, failed = passed + suite.passed, failed + suite.failed
-  if suite.skips ~= "" then
-    say(("---- skipped in %s:\n%s"):format(suite.name, suite.skips))
-  end
+  io.write(suite.skips)
 end
 say(("suites took %.0f s"):format(seconds(began)))
 say(("%d passed, %d failed"):format(passed, failed))

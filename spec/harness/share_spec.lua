@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- spec/support/share.lua: busted processes that share spec files.
 
+local file = require "spec.support.file"
 local folder = require "spec.support.folder"
 local process = require "spec.support.process"
 
@@ -16,23 +17,32 @@ describe("spec/support/share.lua #once #bare", function()
     return which:stdout():match("%S+")
   end
 
+  local function start(specs, names)
+    local words = { env = { CLAIMS = specs .. "/claims", LD_PRELOAD = false }, "lua5.4", busted(), "-o", "gtest",
+      "--helper=spec/support/share.lua" }
+    for _, name in ipairs(names) do words[#words + 1] = name end
+    return process.spawn(words)
+  end
+
+  it("says why a test is skipped", function()
+    local specs = folder.new "specs"
+    local name = specs .. "/hungry_spec.lua"
+    file.write(name, 'it("eats", function() pending "no food" end)')
+    local one = start(specs, { name })
+    assert.equal(0, (one:wait(PATIENCE)))
+    assert.matches("\nskipped: " .. name .. " @ 1: eats: no food\n", one:stdout(), 1, true)
+  end)
+
   it("has each file run once, by one of the processes", function()
-    local specs, names, program = folder.new "specs", {}, busted()
+    local specs, names = folder.new "specs", {}
     for i = 1, FILES do
       names[i] = ("%s/%d_spec.lua"):format(specs, i)
-      local file = assert(io.open(names[i], "w"))
-      file:write(SPEC:format(i))
-      file:close()
+      file.write(names[i], SPEC:format(i))
     end
     names[#names + 1] = specs -- names all of them a second time
 
     local processes = {}
-    for i = 1, 3 do
-      local words = { env = { CLAIMS = specs .. "/claims", LD_PRELOAD = false }, "lua5.4", program, "-o", "gtest",
-        "--helper=spec/support/share.lua" }
-      for _, name in ipairs(names) do words[#words + 1] = name end
-      processes[i] = process.spawn(words)
-    end
+    for i = 1, 3 do processes[i] = start(specs, names) end
 
     local ran, most = {}, 0
     for _, one in ipairs(processes) do

@@ -7,6 +7,7 @@ local folder = require "spec.support.folder"
 local inspector = require "spec.support.inspector"
 local memory = require "spec.support.memory"
 local port = require "spec.support.port"
+local process = require "spec.support.process"
 local proxy = require "spec.support.proxy"
 local script = require "spec.support.script"
 local server = require "spec.support.server"
@@ -538,5 +539,14 @@ describe("with TLS", function()
       ]], theirs.ca, "127.0.0.1:" .. port.free(), zk.secure_hosts)
       assert.same({ 0, "", "" }, { result.code, result.stdout, result.stderr })
     end)
+  end)
+end)
+
+describe("the libzookeeper with TLS", function()
+  it("has the protections of Debian's packages", function()
+    local library
+    for line in io.lines "/proc/self/maps" do library = library or line:match("%S*/libzookeeper_mt%.so%S*") end
+    local tool = process.spawn { "tools/hardened.sh", assert(library), env = process.PLAIN }
+    assert.equal(0, (tool:wait(PATIENCE)), tool:stdout() .. tool:stderr())
   end)
 end)

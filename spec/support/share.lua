@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
---- Several busted processes share the same spec files: each file runs in the process that claims it first.
+--- Several busted processes share the same spec files: each file runs in the process that claims it first. They say why
+--- a test is skipped, for tools/suites.lua.
 --
 --   CLAIMS=DIR busted --helper=spec/support/share.lua FILE_OR_FOLDER...
 --
@@ -36,3 +37,9 @@ busted.subscribe({ "suite", "start" }, function(suite)
   next_file()
 end)
 busted.subscribe({ "file", "end" }, next_file)
+
+-- busted's gtest names the tests that are skipped, not the reasons.
+busted.subscribe({ "pending" }, function(test, _, reason)
+  reason = tostring(reason):gsub("^%S+:%d+: ", "") -- where it was said
+  io.write(("skipped: %s @ %d: %s: %s\n"):format(test.trace.short_src, test.trace.currentline, test.name, reason))
+end)
