@@ -130,14 +130,14 @@ local function kill(suite, signal)
   pcall(uv.kill, -suite.pid, signal)
 end
 
--- The suite has ended: its helpers get a few seconds to do so too.
+-- The suite has ended: its helpers get a minute to do so too. Few take a second, but a busy machine may.
 local function ended(suite)
   local tries = 0
   local timer = uv.new_timer()
   timer:start(0, 100, function()
     local left = group(suite.pid)
     tries = tries + 1
-    if #left > 0 and tries < 50 then
+    if #left > 0 and tries < 600 then
       return
     end
     timer:close()

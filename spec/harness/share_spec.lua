@@ -6,9 +6,15 @@ local folder = require "spec.support.folder"
 local process = require "spec.support.process"
 
 local PATIENCE = require("spec.support.wait").PATIENCE
-local FILES = 12
--- Each file needs some time, so that no process runs all of them.
-local SPEC = [[it("is file %d", function() os.execute "sleep 0.05" end)]]
+local FILES, PROCESSES = 12, 3
+-- A process waits in its first file until each of them has begun one: so none runs all of them.
+local SPEC = [=[it("is file %d", function()
+  os.execute [[
+    mkdir -p "$CLAIMS.begun/$PPID"
+    n=0
+    while [ "$(ls "$CLAIMS.begun" | wc -l)" -lt %d ] && [ $n -lt 1200 ]; do n=$((n + 1)); sleep 0.05; done
+  ]]
+end)]=]
 
 describe("spec/support/share.lua #once #bare", function()
   local function busted()
@@ -37,12 +43,12 @@ describe("spec/support/share.lua #once #bare", function()
     local specs, names = folder.new "specs", {}
     for i = 1, FILES do
       names[i] = ("%s/%d_spec.lua"):format(specs, i)
-      file.write(names[i], SPEC:format(i))
+      file.write(names[i], SPEC:format(i, PROCESSES))
     end
     names[#names + 1] = specs -- names all of them a second time
 
     local processes = {}
-    for i = 1, 3 do processes[i] = start(specs, names) end
+    for i = 1, PROCESSES do processes[i] = start(specs, names) end
 
     local ran, most = {}, 0
     for _, one in ipairs(processes) do
