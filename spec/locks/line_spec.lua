@@ -206,10 +206,11 @@ describe("a mutex", function()
 
     it("hands over within a process without asking the servers", function()
       local faulty = proxy.start(zk.hosts)
-      local mine = assert(zklock.connect(faulty.hosts, { session_timeout = 40 }))
+      local mine = assert(zklock.connect(faulty.hosts, { session_timeout = 600 })) -- a heartbeat may be a delete
       local lock, granted, requests = mine:mutex(path), 0, {}
       local last = assert(lock:acquire(PATIENCE))
       faulty:reset()
+      faulty:black_hole("to_client") -- however slowly they come, all join while the first list is on its way
       for i = 1, 50 do
         requests[i] = lock:request(PATIENCE, function(token)
           assert(token and token > last)
@@ -217,7 +218,8 @@ describe("a mutex", function()
           requests[i]:release()
         end)
       end
-      faulty:await("create2", 50)
+      faulty:await("create2", 50, PATIENCE)
+      faulty:heal()
       here:becomes(51)
       local joining = faulty:counts()
       assert.equal(50, joining.create2)
@@ -247,7 +249,7 @@ describe("a mutex", function()
 
     it("sends one create, one list and one delete for an acquire and a release", function()
       local faulty = proxy.start(zk.hosts)
-      local mine = assert(zklock.connect(faulty.hosts, { session_timeout = 40 }))
+      local mine = assert(zklock.connect(faulty.hosts, { session_timeout = 600 })) -- a heartbeat may be a delete
       local lock = mine:mutex(path)
       assert(lock:acquire(PATIENCE))
       lock:release()

@@ -8,7 +8,7 @@ local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local SESSION = 30 -- seconds: longer than anything here takes
+local SESSION = 600 -- seconds: longer than anything here takes, and no heartbeat comes meanwhile
 local PATIENCE = wait.PATIENCE
 local READ, WRITE, CREATE, DELETE, ADMIN = 1, 2, 4, 8, 16
 local AUTH = { scheme = "digest", credential = "user:password" }
