@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --- Servers of an ensemble that are killed, stopped, started again, or have no room left: sessions live, locks are kept,
---- and who contends goes on.
+--- and who contends goes on. `make slow` has the same for the servers that lead nobody.
 
 local ensemble = require "spec.support.ensemble"
 local folder = require "spec.support.folder"
@@ -24,6 +24,7 @@ local CONTEND = [[
     local report = worker.verbs.contend(order)
     granted = granted + report.granted
     for err, n in pairs(report.failed) do failed[err] = (failed[err] or 0) + n end
+    worker.client:poll(0.02) -- turns without a pause would take the processors from the servers that start
     local file = io.open(flag)
     if file then file:close() end
   until not file
@@ -61,7 +62,7 @@ describe("an ensemble #slow", function()
     wait.eventually(function() return #nodes(tree, kept) == 2 end, PATIENCE)
     for i = 1, CREW do
       crew[i]:begin("eval", CONTEND, { path = contended, owner = "worker-" .. i, resource = target.address,
-        rounds = 5, timeout = PATIENCE }, flag)
+        rounds = 5, timeout = 10 * PATIENCE }, flag)
     end
   end)
 
@@ -128,7 +129,7 @@ describe("an ensemble #slow", function()
     all_is_well()
   end)
 
-  it("of which the server that the holder is on is killed keeps the locks", function()
+  it("of which the server that the holder is on is killed keeps the locks #flood", function()
     crew_goes_on()
     local killed = three:server_of(holder:session_id())
     three:kill(killed)
@@ -166,7 +167,7 @@ describe("an ensemble #slow", function()
   end)
 
   for _, role in ipairs { "leader", "follower" } do
-    it("whose " .. role .. "'s disk is full keeps the locks", function()
+    it("whose " .. role .. "'s disk is full keeps the locks" .. (role == "leader" and "" or " #flood"), function()
       crew_goes_on()
       local n = three[role](three)
       local full, why = three.servers[n]:fill_disk()
