@@ -85,6 +85,7 @@ void sim_ensemble_write(sim_request *request);
 /* An operator has the leader end it: nobody's validity covers that. */
 void sim_session_expire(sim_session *session);
 bool sim_session_is_forced(const sim_session *session);
+zkl_nanos sim_session_forced_at(const sim_session *session);
 /* A session of some client, open or not; NULL: there is none. */
 sim_session *sim_session_any(void);
 

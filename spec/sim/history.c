@@ -4,6 +4,7 @@
 #include "clerk.h"
 #include "ensemble.h"
 #include "host.h"
+#include "journal.h"
 #include "judge.h"
 #include "lines.h"
 #include "losses.h"
@@ -656,6 +657,7 @@ void sim_history_run(const sim_plan *plan) {
     set_up(plan);
     sim_ledger_begin();
     sim_judge_begin(history.hosts, history.host_count);
+    sim_journal_begin(plan->seed);
     if (plan->seed & SIM_MARKS)
         sim_marks_begin(sim_once_in(3) ? 10 * ZKL_SECOND : 0);
     sim_ran = ran;
@@ -672,6 +674,7 @@ void sim_history_run(const sim_plan *plan) {
         sim_step(ZKL_NEVER);
     mend();
     see_to_the_end();
+    sim_journal_end();
     sim_ensemble_end();
     sim_end();
 }

@@ -3,6 +3,7 @@
 
 #include "clerk.h"
 #include "ensemble.h"
+#include "journal.h"
 #include "judge.h"
 #include "lines.h"
 #include "losses.h"
@@ -75,6 +76,7 @@ static void forget(sim_caller *c) {
         p = &(*p)->next;
     *p = c->next;
     sim_cancel(&c->turn);
+    sim_journal_dropped(c);
     sim_clerk_forget(c);
     zkl_drop(c->contender);
     free(c);
@@ -83,8 +85,10 @@ static void forget(sim_caller *c) {
 static void release(sim_caller *c) {
     c->was_held = sim_judge_is_held(c);
     c->is_patient = c->tag % 4;
+    sim_journal_sure(c);
     sim_losses_release(c);
     const zkl_status status = zkl_release(c->contender);
+    sim_journal_released(c, status);
     SAY("host %d releases %s %llu: %s", c->host->machine.id, kind_name(c),
         (unsigned long long)c->tag, zkl_status_text(status));
     c->is_released = true;
@@ -103,6 +107,7 @@ static void release(sim_caller *c) {
 static void hear_confirmed(sim_caller *c) {
     SAY("host %d hears: %s %llu was held", c->host->machine.id, kind_name(c),
         (unsigned long long)c->tag);
+    sim_journal_confirmed(c);
     SIM_CHECK(c->is_doubtful);
     c->is_doubtful = false;
     if (!c->was_held)
@@ -123,6 +128,8 @@ static void go_on(sim_event *event) {
     if (sim_is_stopped(&c->host->machine, event))
         return;
     sim_machine *before = enter(c->host);
+    if (holds(c))
+        sim_journal_sure(c);
     if (holds(c) && c->is_under && sim_once_in(4)) {
         sim_after(event, sim_some(ZKL_SECOND));
     } else if (holds(c) && !c->host->is_resting && c->host->has_marks && sim_any(3)) {
@@ -193,6 +200,9 @@ static void hear_answer(sim_caller *c, const zkl_event *event) {
     else
         check_failure(c, event->status);
     SIM_CHECK(!c->is_given_up || event->status == ZKL_DISCONNECTED);
+    sim_journal_answered(c);
+    if (c->is_granted)
+        sim_journal_sure(c);
     sim_lines_answered(c);
     sim_counted.grants += c->is_granted;
     sim_after(&c->turn, c->host->is_resting ? sim_some(20 * SIM_MS) : some_hold(c->host));
@@ -205,6 +215,7 @@ static void hear_of(sim_caller *c, const zkl_event *event) {
     } else if (event->kind == ZKL_EVENT_LOST) {
         SAY("host %d hears: %s %llu is lost", c->host->machine.id, kind_name(c),
             (unsigned long long)c->tag);
+        sim_journal_lost(c);
         SIM_CHECK(c->is_granted && c->losses++ == 0);
         SIM_CHECK(event->token == c->token);
         c->is_doubtful = false;
@@ -334,6 +345,7 @@ static zkl_status join_shared(sim_caller *c, zkl_terms *terms) {
     const sim_caller *write = sim_once_in(3) ? write_held(host) : NULL;
     c->places = UINT64_C(1) << PLACE_SHARED;
     c->is_under = write != NULL;
+    c->write = write ? write->tag : 0;
     terms->kind = c->kind = write || sim_any(3) ? ZKL_KIND_READ : ZKL_KIND_WRITE;
     terms->under = write ? write->contender : NULL;
     c->is_shared = write && write->is_shared;
@@ -401,6 +413,7 @@ static void join_at(sim_host *host, sim_place place) {
     c->host = host;
     c->tag = ++host->tags;
     c->turn.run = go_on;
+    c->called = sim_now;
     c->joined = after(host, 0);
     zkl_terms terms = {.deadline = some_deadline(host)};
     terms.once = sim_once_in(10);
@@ -585,6 +598,7 @@ void sim_host_open(sim_host *host) {
         host->client->lines.common.watch_budget.most = host->watches_most;
     if (host->watches_most)
         host->client->nodes.watch_budget.most = SIM_NOTES_WATCHED;
+    host->opened++;
     host->looked_at = host->lost = 0;
     sim_clerk_open(host);
     SAY("host %d opens a client", host->machine.id);
@@ -607,6 +621,7 @@ void sim_host_close(sim_host *host) {
     if (!host->client || host->machine.stopped_until > sim_now)
         return;
     SAY("host %d closes its client", host->machine.id);
+    sim_journal_closed(host);
     sim_machine *before = enter(host);
     if (sim_once_in(2)) {
         zkl_close(host->client);

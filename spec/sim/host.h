@@ -62,6 +62,8 @@ typedef struct sim_caller {
     bool is_judged;   /* the hold has been looked at (judge) */
     zkl_status status;
     int64_t token;
+    zkl_nanos called;   /* when it joined, by the world's clock */
+    uint64_t write;     /* is_under: the tag of that write */
     zkl_nanos joined;   /* by the host's clock */
     zkl_nanos deadline; /* by the host's clock; ZKL_NEVER: none, or a single try */
     sim_event turn;     /* when the script goes on with it */
@@ -79,6 +81,7 @@ typedef struct sim_question {
 struct sim_host {
     sim_machine machine; /* first */
     zkl_client *client;  /* NULL: closed, and let go of */
+    unsigned opened;     /* how many clients it has had */
     const char *hosts;
     const char *chroot;
     bool is_secured;

@@ -2,6 +2,7 @@
 #include "judge.h"
 
 #include "ensemble.h"
+#include "journal.h"
 #include "ledger.h"
 #include "library.h"
 #include "lines.h"
@@ -294,9 +295,21 @@ static void check_validity(sim_host *host) {
 
 static void on_end(const sim_session *session) {
     sim_host *host = sim_session_owner(session);
+    if (host && sim_session_is_forced(session))
+        sim_journal_ended(host, sim_session_forced_at(session));
     if (host && host->client && host->client->context.session == sim_session_id(session) &&
         !host->client->closing)
         check_validity(host);
+}
+
+/* A read that was taken under a write has the write's token, not its node's. */
+static void tell_taken(const sim_host *host, const fake_node *node) {
+    sim_journal_taken(host, node->czxid);
+    for (int p = 0; p < sim_places(); p++) {
+        const zkl_contender *c = sim_node_contender(host, sim_place_path((sim_place)p), node);
+        if (c && c->under.token)
+            sim_journal_taken(host, c->under.token);
+    }
 }
 
 static void on_deleted(const fake_node *node, const sim_request *by) {
@@ -306,6 +319,8 @@ static void on_deleted(const fake_node *node, const sim_request *by) {
     if (!by->from) {
         judge.robbed[judge.robbed_count++ % ROBBED] = node->czxid;
         sim_losses_robbed(node->path);
+        if (host)
+            tell_taken(host, node);
         return;
     }
     if (!host || !host->client || host->client->context.session != node->owner)

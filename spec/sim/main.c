@@ -8,11 +8,13 @@
  *                                     3,17,40
  *   simulation costs [FILE]           what the first histories ask for; held to what FILE says
  *   simulation costs each             the same, with a line for each history
- * Before it runs many it runs the histories that failed once (known.c). Behind every second seed it
+ * With HISTORY=FILE in the environment the first three write what callers were told into it
+ * (journal.h). Before it runs many it runs the histories that failed once (known.c). Behind every second seed it
  * runs that seed's history with many lines (history.h), whose number is larger by 2^47, and behind
  * the others the one with marks of mutexes, whose number is larger by 2^46. */
 #include "costs.h"
 #include "history.h"
+#include "journal.h"
 #include "known.h"
 
 #include <inttypes.h>
@@ -44,6 +46,7 @@ typedef struct report {
 static report *shared;
 static FILE *said;
 static sim_plan plan;
+static FILE *history; /* NULL: nobody wants one */
 
 static void must(bool good) {
     if (!good) {
@@ -180,6 +183,7 @@ static void run_next(uint64_t seed) {
 
 static void run_on(uint64_t seed, double until, bool stops) {
     plan = (sim_plan){.seed = seed};
+    sim_journal_to(history);
     into_file();
     for (; is_time_left(until, stops); seed++) {
         run_next(seed);
@@ -235,6 +239,7 @@ static int run_one(const char *seed, const char *keep) {
     if (keep && *keep)
         keep_only(keep);
     sim_tracing = true;
+    sim_journal_to(history);
     setvbuf(stdout, NULL, _IOLBF, 0);
     sim_history_run(&plan);
     printf("%" PRIu64 " steps, %" PRIu64 " faults, %" PRIu64 " grants: nothing is wrong\n",
@@ -305,11 +310,22 @@ static int run_many(double seconds, uint64_t first, bool stops) {
            4 * shared->little > shared->histories;
 }
 
+/* A history that ends the process leaves no half of a line: it is written as a whole. */
+enum { BUFFER = 1 << 23 };
+
+static void open_history(const char *path) {
+    if (!path || !*path)
+        return;
+    history = fopen(path, "w");
+    must(history != NULL && setvbuf(history, NULL, _IOFBF, BUFFER) == 0);
+}
+
 int main(int argc, char **argv) {
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     must(shared != MAP_FAILED);
     said = tmpfile();
     must(said != NULL);
+    open_history(getenv("HISTORY"));
     if (argc > 2 && strcmp(argv[1], "seed") == 0)
         return run_one(argv[2], argc > 3 ? argv[3] : NULL);
     if (argc > 1 && strcmp(argv[1], "costs") == 0)

@@ -11,7 +11,8 @@ struct sim_session {
     sim_session *next; /* of all that there ever were */
     int64_t id;
     zkl_nanos timeout, touched; /* as the leader counts */
-    bool open, closing, is_stranger, is_forced;
+    zkl_nanos forced_at;        /* when an operator had it ended; 0: nobody did */
+    bool open, closing, is_stranger;
     int64_t closed; /* zxid; 0: not */
     int home;       /* the server that has it, as the leader knows */
     void *owner;

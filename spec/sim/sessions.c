@@ -103,12 +103,17 @@ void sim_sessions_end(sim_event *event) {
 }
 
 void sim_session_expire(sim_session *s) {
-    s->is_forced = true;
+    if (!s->forced_at)
+        s->forced_at = sim_now;
     end_one(s);
 }
 
 bool sim_session_is_forced(const sim_session *s) {
-    return s->is_forced;
+    return s->forced_at != 0;
+}
+
+zkl_nanos sim_session_forced_at(const sim_session *s) {
+    return s->forced_at;
 }
 
 sim_session *sim_session_any(void) {

@@ -13,6 +13,7 @@
 zkl_nanos sim_now;
 sim_count sim_counted;
 bool sim_tracing;
+void (*sim_failing)(void);
 
 /* Beside the pointer, so that comparing touches one piece of memory. */
 typedef struct entry {
@@ -154,6 +155,10 @@ void sim_fail(const char *format, ...) {
     print(format, args);
     va_end(args);
     fflush(stdout);
+    void (*failing)(void) = sim_failing;
+    sim_failing = NULL; /* it may fail, too */
+    if (failing)
+        failing();
     _exit(1);
 }
 

@@ -58,6 +58,8 @@ void sim_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define SAY(...) (sim_tracing ? sim_tell(__VA_ARGS__) : (void)0)
 
 /* Something that must never be has come to be: tells what, and ends the process. */
+/* Called before the process ends for that reason. */
+extern void (*sim_failing)(void);
 _Noreturn void sim_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define SIM_CHECK(condition)                                                                       \
     ((condition) ? (void)0 : sim_fail("check failed: %s (%s:%d)", #condition, __FILE__, __LINE__))

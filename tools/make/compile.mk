@@ -188,7 +188,7 @@ $(B)/recorder/recorder_real: $(B)/recorder/recorder.o $(B)/recorder/real.o
 	$Q$(LINK) -o $@ $^ $(LIBS)
 
 $(B)/recorder/recorder_model: $(B)/recorder/recorder.o $(B)/recorder/model.o \
-		$(filter-out %/main.o %/history.o %/host.o %/lines.o %/clerk.o %/marks.o %/judge.o %/nodes.o %/slow.o %/ledger.o %/known.o %/costs.o,\
+		$(filter-out %/main.o %/history.o %/host.o %/lines.o %/clerk.o %/marks.o %/judge.o %/nodes.o %/slow.o %/ledger.o %/known.o %/costs.o %/journal.o,\
 		$(SIM_O)) $(B)/unit/fake/fake_servers.o $(B)/libengine.a
 	@echo "LD $@"
 	$Q$(LINK) -o $@ $^ $(SIM_WRAPPED:%=-Wl,--wrap=%) -pthread
