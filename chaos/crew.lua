@@ -109,6 +109,7 @@ local function order(self, slot, task, more)
   local what = {
     task = task, name = slot.name, hosts = slot.hosts, session_timeout = self.cast.session_timeout, slack = self.slack,
     seed = self.seed * 7919 + self.shifts, seconds = SHIFT, places = places, armful = self.cast.armful,
+    history = self.testbed.history,
   }
   for name, value in pairs(more or {}) do what[name] = value end
   slot.worker:begin("eval", ("return require('%s')(...)"):format(self.cast.shift or "chaos.shift"), what)

@@ -8,6 +8,7 @@
 local uv = require "luv"
 local random = require "chaos.random"
 local fence = require "chaos.fence"
+local history = require "chaos.history"
 local resource = require "spec.support.resource"
 local zklock = require "zklock"
 
@@ -25,7 +26,7 @@ local REASONS = { lost = true, revoked = true, stopped = true }
 local UNSURE = { timeout = true, disconnected = true, unknown = true, closed = true, lost = true, ["not owner"] = true,
   ["no node"] = true, ["node exists"] = true }
 
--- name, hosts, session_timeout, client, places, jobs, draw, report; brisk: runs are short, nothing is broken
+-- name, hosts, session_timeout, client, places, jobs, draw, report, history; brisk: runs are short, nothing is broken
 local me
 
 local function now() return tonumber(uv.hrtime()) / 1e9 end
@@ -42,8 +43,9 @@ end
 --- One step at the resource, if the hold is sure.
 ---@return boolean? accepted nil: it is not sure
 local function step(visit, verb)
-  local before, validity = micros(), visit.hold:validity()
+  local before, at, validity = micros(), history.now(), visit.hold:validity()
   if validity <= 0 then return nil end
+  me.history:sure(visit.call, at, validity)
   local writer = visit.place.writer
   local accepted = writer[verb](writer, visit.fence, visit.lane, before + math.floor(validity * 1e6))
   if not accepted and visit.hold:validity() > 0 then writer:live(visit.fence, visit.lane, 0) end
@@ -78,6 +80,7 @@ local function sleep(visit, seconds)
   if ok ~= false or not REASONS[err] then complain("a sleep answered %s, %s", tostring(ok), tostring(err)) end
   if visit.ended and visit.ended ~= err then complain("a sleep answered %s after %s", tostring(err), visit.ended) end
   if not visit.ended then me.report.ended[err] = (me.report.ended[err] or 0) + 1 end
+  if err == "lost" and visit.ended ~= err then me.history:lost(visit.call) end
   visit.ended = err
   return false
 end
@@ -106,8 +109,12 @@ end
 local function run(job, place, token, hold)
   if job.running then complain("a run at %s began while the former one had not returned", place.path) end
   job.running = true
+  local call = me.history:call()
+  me.history:acquire { call = call, paths = { place.path }, kind = "mutex", invoke = job.queued, token = token,
+    turn = 0 }
   if hold:token() and hold:token() ~= token then complain("a run has token %d, its hold %d", token, hold:token()) end
-  local visit = { place = place, hold = hold, token = token, fence = fence.of(token, 0), lane = place.lane }
+  local visit = { place = place, hold = hold, token = token, fence = fence.of(token, 0), lane = place.lane,
+    call = call }
   work(visit)
   if visit.inside and not visit.refused and not step(visit, "leave") and not visit.refused then
     place.writer:lost(visit.fence, visit.lane, 0)
@@ -116,7 +123,8 @@ local function run(job, place, token, hold)
     me.report.granted = me.report.granted + 1
     job.runs = job.runs + 1
   end
-  job.running = nil
+  me.history:drop(call)
+  job.running, job.queued = nil, history.now()
   if not me.brisk and me.draw:chance(0.03) then error(ON_PURPOSE) end
 end
 
@@ -124,7 +132,7 @@ end
 -- The client and its jobs
 
 local function start(place)
-  local job = { runs = 0, place = place }
+  local job = { runs = 0, place = place, queued = history.now() }
   local options = { pause = PAUSE, pause_most = PAUSE_MOST }
   if place.kind == "every" then options.every = EVERY end
   local handle, err = me.client:job(place.path, function(token, hold) run(job, place, token, hold) end, options)
@@ -162,6 +170,7 @@ end
 --- With the jobs as they are.
 local function close()
   local began = now()
+  me.history:close()
   me.client:close()
   for _, job in pairs(me.jobs) do
     if job.running then complain("close returned while a run at %s went on", job.place.path) end
@@ -264,7 +273,7 @@ end
 
 local function begin(order)
   me = { name = order.name, hosts = order.hosts, session_timeout = order.session_timeout,
-    draw = random.new(order.seed), places = {}, jobs = {} }
+    draw = random.new(order.seed), places = {}, jobs = {}, history = history.open(order.history, order.name) }
   for i, one in ipairs(order.places) do
     me.places[i] = { path = one.path, kind = one.kind, writer = resource.open(one.address),
       lane = ("%s/%d"):format(order.name, i) }

@@ -7,12 +7,14 @@
 -- the servers' hosts, then a path and the address of its resource, and so on. It ends with its stdin.
 
 local codec = require "spec.support.codec"
+local history = require "chaos.history"
 local inspector = require "spec.support.inspector"
 local nodes = require "chaos.nodes"
 local resource = require "spec.support.resource"
 local session = require "spec.support.session"
 
 local hosts = arg[1]
+local told = history.open() -- nowhere, until `verbs.tell` says where
 local paths, writers = {}, {} -- a writer by path
 for i = 2, #arg, 2 do
   paths[#paths + 1] = arg[i]
@@ -30,15 +32,23 @@ end
 local tree = insist(inspector.connect, hosts)
 local verbs = {}
 
+--- Writes down what it takes away, in that folder.
+function verbs.tell(folder)
+  told = history.open(folder, "operator")
+  return 0
+end
+
 --- A node's maker is told of by its data: our workers give their names as identifiers. Whoever loses one of several
 --- nodes loses the whole: a multilock has the same token at all its paths, and a lease that counts for several has
 --- that of the first of its nodes.
 local function void(node, who, token)
   for _, writer in pairs(writers) do writer:void(token, who) end
+  told:taken(who, history.now(), "token", token)
   if not node.directory:find("/leases$") then return end
   for _, name in ipairs(tree:children(node.directory) or {}) do
     local maker, stat = tree:get(node.directory .. "/" .. name)
     if maker == who then
+      told:taken(who, history.now(), "token", stat.czxid)
       for _, writer in pairs(writers) do writer:void(stat.czxid, who) end
     end
   end
@@ -81,10 +91,12 @@ end
 
 --- Ends a worker's session: until it is known how far that reaches, nothing counts of which the worker is sure.
 function verbs.expire(worker, victim)
+  local began = history.now()
   for _, writer in pairs(writers) do writer:ending(worker) end
   local ok = pcall(session.expire, hosts, victim)
   local upto = insist(latest)
   for _, writer in pairs(writers) do writer:ended(upto, worker) end
+  told:taken(worker, began, "upto", upto)
   return ok and 1 or 0
 end
 

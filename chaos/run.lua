@@ -10,10 +10,14 @@
 -- at the same moments; what they hit is another matter. It goes in rounds: some seconds of faults, then everything is
 -- healed, and what was waited for must come, what was left must go; if not, that round is the last. Ends with the
 -- figures, a count of what was checked, and status 1 if anything was found.
+--
+-- With HISTORY=FILE in the environment the file has what all processes did and were sure of (chaos.history).
 
 local crew = require "chaos.crew"
 local faults = require "chaos.faults"
 local fence = require "chaos.fence"
+local folder = require "spec.support.folder"
+local history = require "chaos.history"
 local jobs = require "chaos.jobs"
 local loop = require "spec.support.loop"
 local record = require "chaos.record"
@@ -184,7 +188,9 @@ local run = setmetatable({
 say("chaos: seed %d, %g minutes in %d rounds, %d faults to come", seed, minutes, rounds, #run.schedule)
 say("3 servers, %d workers, %d of them through fault proxies", cast.workers, cast.proxies)
 stop_on_signals()
-run.testbed = testbed.start(cast)
+local wanted = os.getenv("HISTORY")
+local written = wanted and wanted ~= "" and folder.new("history") or nil
+run.testbed = testbed.start(cast, written)
 run.crew = crew.new(run.testbed, cast, seed)
 run.began = loop.now()
 run.shown = run.began
@@ -198,6 +204,7 @@ recess(run, { "leave" })
 run.sum, run.kinds = total(run)
 run.took = loop.now() - run.began
 local verdict = judge_all(run)
+if written then say("history: %s, %d lines", wanted, history.gather(written, wanted, seed)) end
 report.figures(run, verdict)
 local good = report.check(run, verdict)
 run.crew:close()

@@ -13,6 +13,7 @@ local socket = require "socket"
 local uv = require "luv"
 local fence = require "chaos.fence"
 local follower = require "chaos.follower"
+local history = require "chaos.history"
 local random = require "chaos.random"
 local resource = require "spec.support.resource"
 local zklock = require "zklock"
@@ -36,8 +37,8 @@ local COUNTERS = "/chaos-counters"
 --- Of some workers the callers take turns; others wait for a few of them at most.
 local TURNS = { fair = false, handoffs = 6, linger = 0.3, stint = 0.5 }
 
--- name, hosts, session_timeout, slack, client, places, ways, followers, draw, report, told, options of mutexes; asleep:
--- seconds that it has spent inside
+-- name, hosts, session_timeout, slack, client, places, ways, followers, draw, report, told, calls, history, options of
+-- mutexes; asleep: seconds that it has spent inside
 local me
 
 local function now() return tonumber(uv.hrtime()) / 1e9 end
@@ -51,23 +52,32 @@ end
 ---------------------------------------------------------------------------------------------------------------
 -- The client
 
+--- A table by owner. Readers on one place have one token, so a way and a token may have several.
+local function by_owner(list, way, token)
+  local which = ("%s %d"):format(way, token)
+  list[which] = list[which] or setmetatable({}, { __mode = "k" })
+  return list[which]
+end
+
 --- A listener for the losses of one way.
-local function lost_by(way)
+---@param call integer? of a lease: its own
+local function lost_by(way, call)
   return function(_, owner, token)
     me.report.losses = me.report.losses + 1
-    local which = ("%s %d"):format(way, token)
-    local told = me.told[which] or setmetatable({}, { __mode = "k" }) -- whom: readers on one place have one token
-    me.told[which], owner = told, owner or way
-    if told[owner] then complain("the loss of %s was told twice (%s)", which, tostring(owner)) end
+    me.history:lost(call or owner and by_owner(me.calls, way, token)[owner])
+    local told = by_owner(me.told, way, token)
+    owner = owner or way
+    if told[owner] then complain("the loss of %s %d was told twice (%s)", way, token, tostring(owner)) end
     told[owner] = true
   end
 end
 
 ---@return table way
 local function add_way(name, lock, places, verbs, leases)
-  local writers = {}
-  for i, place in ipairs(places) do writers[i] = place.writer end
-  local way = { name = name, lock = lock, writers = writers, verbs = verbs, leases = leases,
+  local writers, paths = {}, {}
+  for i, place in ipairs(places) do writers[i], paths[i] = place.writer, place.path end
+  local way = { name = name, lock = lock, writers = writers, verbs = verbs, leases = leases, paths = paths,
+    permits = leases and places[1].permits,
     counter = verbs == ALONE and COUNTERS .. places[1].path or nil }
   table.insert(me.ways, way)
   if not leases then lock:on_lost(lost_by(name)) end
@@ -93,7 +103,7 @@ end
 --- Where sentries are, and nobody else.
 function kinds.post(place)
   local lock = me.client:mutex(place.path)
-  me.post = { name = place.path, lock = lock, writers = { place.writer }, verbs = ALONE }
+  me.post = { name = place.path, lock = lock, writers = { place.writer }, verbs = ALONE, paths = { place.path } }
   lock:on_lost(lost_by(place.path))
 end
 
@@ -134,6 +144,7 @@ end
 
 local function close()
   local began = now()
+  me.history:close()
   me.client:close()
   for _, one in ipairs(me.followers) do one:ended() end
   me.client = nil
@@ -142,6 +153,30 @@ end
 
 ---------------------------------------------------------------------------------------------------------------
 -- Waits
+
+--- What a history says of a wait that begins now.
+---@param under integer? the call of the write that its owner has
+local function wait_at(way, count, under)
+  return { way = way, count = count, under = under, call = me.history:call(), invoke = history.now() }
+end
+
+local function kind_of(way)
+  if way.leases then return "semaphore" end
+  return way.verbs == SHARED and "read" or way.reading and "write" or "mutex"
+end
+
+--- Writes down how a wait has ended. A lease that was lost by now has no token.
+---@param who any? its owner; nil: the coroutine that runs
+local function note_answer(wait, got, err, who)
+  if not wait.call then return end
+  local way, leases = wait.way, wait.way.leases
+  local token, turn = got, nil
+  if got and leases then token = got:token() end
+  if got and not leases then turn = way.lock.turn and way.lock:turn(who) end
+  if token then by_owner(me.calls, way.name, token)[who or coroutine.running()] = wait.call end
+  me.history:acquire { call = wait.call, paths = way.paths, kind = kind_of(way), invoke = wait.invoke, token = token,
+    turn = turn, err = err or "lost", under = wait.under, count = leases and (wait.count or 1), permits = way.permits }
+end
 
 local function some_timeout()
   local x = me.draw:number()
@@ -170,6 +205,7 @@ local ANSWERS = { timeout = true, disconnected = true, cancelled = true, lost = 
 --- hears of its other requests later. A wait without a deadline ends early only because answers are too slow.
 local function ended(wait, token, err, why)
   local report, took = me.report, now() - wait.began
+  note_answer(wait, token, err, wait.request)
   if token then
     report.granted = report.granted + 1
     report.longest = math.max(report.longest, took)
@@ -194,8 +230,8 @@ end
 -- At the resource
 
 --- One step, as users are told to make it: not without looking. What the owner is sure of goes along.
----@param hold table { lock = or lease, who = its owner, lane =, token =, fence =, way =, session = in which it was
----  granted }
+---@param hold table { lock = or lease, who = its owner, lane =, token =, fence =, way =, call =, session = in which it
+---  was granted }
 ---@return boolean? accepted nil: it does not hold, or cannot be sure
 local function step(hold, writer, verb)
   local lock, who = hold.lock, hold.who
@@ -203,10 +239,11 @@ local function step(hold, writer, verb)
   if not lock:is_held(who) then return nil end
   hold.session = hold.session or session
   if session ~= hold.session then complain("%s is still held, but its session is over", hold.way.name) end
-  local before, validity = micros(), lock:validity(who)
+  local before, at, validity = micros(), history.now(), lock:validity(who)
   if validity <= 0 then return nil end
   local known = lock:token(who)
   if known and known ~= hold.token then complain("the token changed from %d to %d", hold.token, known) end
+  me.history:sure(hold.call, at, validity)
   local accepted = writer[verb](writer, hold.fence, hold.lane, before + math.floor(validity * 1e6))
   if not accepted and lock:validity(who) > 0 then writer:live(hold.fence, hold.lane, 0) end
   return accepted
@@ -265,13 +302,14 @@ end
 
 --- Releases. The owner may hear that it does not hold any more, or that nobody can say so. After `true` it tells the
 --- resources that it held when the call began: the judge knows of everybody who came in earlier.
----@param hold table { way =, lane =, fence = }
+---@param hold table { way =, lane =, fence =, call = }
 ---@param held table lock, lease or request
 ---@param may_close boolean? the client may be closed meanwhile; `close` has given it back then
 local function give_back(hold, held, who, may_close)
-  local before, validity = micros(), held:validity(who)
+  local before, at, validity = micros(), history.now(), held:validity(who)
   local ok, err = held:release(who)
   local took = (micros() - before) / 1e6
+  me.history:release(hold.call, at, ok and "ok" or err)
   if ok then
     for _, writer in ipairs(hold.way.writers) do writer:freed(hold.fence, hold.lane, before) end
   elseif err == "unknown" then
@@ -304,15 +342,17 @@ local function visit(hold)
 end
 
 --- A turn with what was granted: a token, or a lease, which may be lost by now.
----@return table hold { way =, lane =, token = false when it was lost already, fence = }
+---@param call integer? of the acquire
+---@return table hold { way =, lane =, token = false when it was lost already, fence =, call = }
 ---@return boolean? done as of `visit`
-local function visit_with(way, got, who, lane)
-  local hold = { way = way, lock = way.lock, who = who, lane = lane, token = got }
+local function visit_with(way, got, who, lane, call)
+  local hold = { way = way, lock = way.lock, who = who, lane = lane, token = got, call = call }
   if way.leases then
-    got:on_lost(lost_by(way.name))
+    got:on_lost(lost_by(way.name, call))
     hold.lock, hold.token, hold.who = got, got:token() or false, nil
   end
   if not hold.token then
+    hold.call = nil -- its acquire has no token either
     quit_at(way, lane)
     return hold
   end
@@ -324,13 +364,13 @@ end
 -- A read under a write
 
 --- Says at the resource by which node a hold is there that has another's token: it is that node which operators delete.
----@return boolean known
+---@return integer? token the node's
 local function name_node(way, who, lane, number)
   local nodes = way.lock:nodes(who)
   local stat = nodes and me.client:exists(nodes[1], me.session_timeout)
-  if not stat then return false end
+  if not stat then return nil end
   for _, writer in ipairs(way.writers) do writer:under(number, lane, stat.czxid) end
-  return true
+  return stat.czxid
 end
 
 --- Whoever has written, and holds it still, goes on as a reader: takes read, gives back write, visits. Nobody who
@@ -338,21 +378,27 @@ end
 local function read_on(writing)
   local way, who, lane = writing.way, writing.who, writing.lane
   local reading = way.reading
+  local wait = wait_at(reading, nil, writing.call)
   local got, err = reading.lock:acquire(me.draw:number(0, 1), who)
+  note_answer(wait, got, err, who)
   if not got then
     if not ANSWERS[err] then complain("a read under a write answered %s", tostring(err)) end
     return give_back(writing, way.lock, who)
   end
   -- It was lost meanwhile, if it is another hold.
   local is_same = got == writing.token
-  local hold = { way = reading, lock = reading.lock, who = who, lane = lane, token = got,
+  local hold = { way = reading, lock = reading.lock, who = who, lane = lane, token = got, call = wait.call,
     fence = fence_of(reading.lock, who, got) }
-  local known = is_same and name_node(reading, who, lane, hold.fence)
+  local node = is_same and name_node(reading, who, lane, hold.fence)
   give_back(writing, way.lock, who)
-  if known then
+  if node then
+    me.history:node(hold.call, node)
     me.report.read_on = me.report.read_on + 1
     ask_at(reading, lane)
     visit(hold)
+  else
+    me.history:drop(hold.call) -- nobody knows which node operators would have to delete
+    hold.call = nil
   end
   give_back(hold, reading.lock, who)
 end
@@ -406,13 +452,15 @@ end
 
 --- Acquires the post.
 ---@return integer? token
+---@return integer? call
 local function take_post(way, lane, timeout)
-  local wait = { began = now(), asleep = me.asleep, timeout = timeout, lane = lane }
+  local wait = wait_at(way)
+  wait.began, wait.asleep, wait.timeout, wait.lane = now(), me.asleep, timeout, lane
   ask_at(way, lane)
   local token, err, why = way.lock:acquire(timeout)
   ended(wait, token, err, why)
   if not token then quit_at(way, lane) end
-  return token
+  return token, wait.call
 end
 
 --- Acquires and visits, in whatever coroutine this runs.
@@ -421,7 +469,8 @@ end
 ---@return boolean? done likewise
 local function take(way, timeout, lane)
   local count, name = some_count(way, lane)
-  local wait = { began = now(), asleep = me.asleep, timeout = timeout, lane = name }
+  local wait = wait_at(way, count)
+  wait.began, wait.asleep, wait.timeout, wait.lane = now(), me.asleep, timeout, name
   ask_at(way, name)
   local got, err, why = way.lock:acquire(timeout, count)
   ended(wait, got, err, why)
@@ -429,7 +478,7 @@ local function take(way, timeout, lane)
     quit_at(way, name)
     return nil, err
   end
-  return way.leases and got or way.lock, visit_with(way, got, nil, name)
+  return way.leases and got or way.lock, visit_with(way, got, nil, name, wait.call)
 end
 
 local turns = {}
@@ -440,6 +489,7 @@ local function acquire_again(hold)
   local again, err = lock:acquire(me.draw:number(0, 1))
   if err and not ANSWERS[err] then complain("a reentrant acquire answered %s", err) end
   if again and again < token then complain("a reentrant acquire gave %d after %d", again, token) end
+  if again and again ~= token then hold.call = nil end -- from now on it is that one, of which nothing is written
   if again == token then give_back(hold, lock) end
 end
 
@@ -456,7 +506,10 @@ end
 --- A coroutine that ends without giving back what it holds; a lease that is dropped.
 function turns.forsake()
   local way, timeout = some_way(), some_timeout()
-  local thread = coroutine.create(function() take(way, timeout, me.name .. "/9") end)
+  local thread = coroutine.create(function()
+    local held, hold = take(way, timeout, me.name .. "/9")
+    if held then me.history:drop(hold.call) end
+  end)
   local ok, err = coroutine.resume(thread)
   if not ok then complain("a coroutine raised: %s", tostring(err)) end
   if way.leases then collectgarbage() end
@@ -470,7 +523,8 @@ local function ask(crowd, lane, may_close, way)
   local count, name = some_count(way, me.name .. "/" .. lane)
   local timeout = some_timeout()
   if crowd.kept then timeout = math.min(timeout or MOST_KEPT, MOST_KEPT) end
-  local wait = { timeout = timeout, lane = name, may_close = may_close, answers = 0 }
+  local wait = wait_at(way, count)
+  wait.timeout, wait.lane, wait.may_close, wait.answers = timeout, name, may_close, 0
   ask_at(way, name)
   wait.began, wait.asleep = now(), me.asleep
   wait.cancel_at = me.draw:chance(0.3) and wait.began + me.draw:number(0, 0.1) or nil
@@ -483,7 +537,7 @@ local function ask(crowd, lane, may_close, way)
     ended(wait, got, err, why)
     if not got then return quit_at(way, name) end
     if wait.cancelled then complain("a cancelled request was granted") end
-    local hold, done = visit_with(way, got, wait.request, name)
+    local hold, done = visit_with(way, got, wait.request, name, wait.call)
     if crowd.kept then
       table.insert(crowd.kept, { hold = hold, held = way.leases and got or wait.request })
       return
@@ -576,9 +630,10 @@ function tasks.hold(order)
   me.session_timeout = order.session_timeout
   if not connect() then return end
   local way, lane = me.post, me.name .. "/0"
-  local token = take_post(way, lane, order.patience)
+  local token, call = take_post(way, lane, order.patience)
   if token then
-    local hold = { way = way, lock = way.lock, lane = lane, token = token, fence = fence_of(way.lock, nil, token) }
+    local hold = { way = way, lock = way.lock, lane = lane, token = token, call = call,
+      fence = fence_of(way.lock, nil, token) }
     local at, verb = {}, "enter"
     local over = now() + order.stay
     while everywhere(hold, at, verb) and verb ~= "leave" do
@@ -628,7 +683,8 @@ end
 
 local function begin(order)
   me = { name = order.name, hosts = order.hosts, session_timeout = order.session_timeout, slack = order.slack,
-    draw = random.new(order.seed), places = {}, followers = {}, told = {}, asleep = 0, armful = order.armful }
+    draw = random.new(order.seed), places = {}, followers = {}, told = {}, calls = {}, asleep = 0,
+    armful = order.armful, history = history.open(order.history, order.name) }
   me.options = tonumber(order.name:match("^w(%d+)")) % 4 == 0 and TURNS or nil
   for i, one in ipairs(order.places) do
     me.places[i] = { path = one.path, kind = one.kind, permits = one.permits, writer = resource.open(one.address) }
@@ -636,7 +692,7 @@ local function begin(order)
 end
 
 ---@param order table { task = "work"|"hold"|"flush"|"calm"|"leave", name =, hosts =, session_timeout =, slack =,
----  seed =, seconds =, stay =, patience =, armful = so many locks at once at most,
+---  seed =, seconds =, stay =, patience =, armful = so many locks at once at most, history = a folder,
 ---  places = { { path =, kind =, permits =, address = of its resource } } }
 ---@return table report { granted =, failed = { [err] = n }, longest =, longest_close =, losses =, late =, unserved =,
 ---  guarded =, read_on = reads that were what was left of a write, told = calls of watches, unknown = releases without

@@ -5,6 +5,7 @@
 local codec = require "spec.support.codec"
 local ensemble = require "spec.support.ensemble"
 local fence = require "chaos.fence"
+local history = require "chaos.history"
 local inspector = require "spec.support.inspector"
 local loop = require "spec.support.loop"
 local nodes = require "chaos.nodes"
@@ -12,7 +13,7 @@ local process = require "spec.support.process"
 local proxy = require "spec.support.proxy"
 local resource = require "spec.support.resource"
 
-local testbed = {}
+local testbed = { told = history.open() } -- nowhere
 testbed.__index = testbed
 
 local CONTAINER_CHECK = 2000 -- ms; the paths are containers, and vanish when nobody is there
@@ -34,12 +35,15 @@ local function start_operator(self)
   self.operator = process.spawn(command)
   assert(self.operator:read_line(60) == "ready", "the operator does not start")
   self.orders = {}
+  if self.history then self:order(function() end, "tell", self.history) end
 end
 
 --- Starts everything.
 ---@param cast table as `chaos.schedule.CAST`
-function testbed.start(cast)
-  local self = setmetatable({ places = {}, proxies = {}, gates = {}, session_timeout = cast.session_timeout }, testbed)
+---@param folder string? for what all processes write of their history
+function testbed.start(cast, folder)
+  local self = setmetatable({ places = {}, proxies = {}, gates = {}, session_timeout = cast.session_timeout,
+    history = folder, told = history.open(folder, "servers") }, testbed)
   self.cluster = ensemble.start { container_check_interval = CONTAINER_CHECK, links = true,
     config = { syncLimit = UNKNOWING } }
   for n, kind in ipairs(cast.paths) do
@@ -121,6 +125,7 @@ function testbed:lay_ghosts(seconds)
   end, seconds, 0.2)
   for i, ghost in ipairs(list) do
     for _, place in ipairs(self.places) do place.store.own:void(ghost.token, ghost.who) end
+    self.told:taken(ghost.who, history.now(), "token", ghost.token)
     tree:delete(ghost.path)
     list[i] = ("%s of %s, token %d, but %d has been inside"):format(ghost.path, ghost.who, ghost.token, ghost.later)
   end
