@@ -4,7 +4,7 @@
 local process = require "spec.support.process"
 
 local BUILDS = 900 -- seconds of the four hours for what is compiled
-local PARTS = { "chaos", "chaos-armfuls", "chaos-jobs", "mutants", "fuzz", "reloads", "soak", "soak-lua", "recorder",
+local PARTS = { "chaos", "chaos-armfuls", "chaos-jobs", "history", "mutants", "fuzz", "reloads", "soak", "soak-lua", "recorder",
   "random-line", "random-compound", "sim", "flood", "long", "hostile-asan", "hostile-tsan", "hostile-valgrind",
   "hooks-5.1", "hooks-5.4", "hooks-luajit" }
 
@@ -47,12 +47,20 @@ describe("make nightly #once #bare", function()
     for name, pair in pairs {
       chaos = { " 13 1$", " 1%.3 1$" }, ["chaos-armfuls"] = { " 10 1 armfuls$", " 1 1 armfuls$" },
       ["chaos-jobs"] = { " 5 1 jobs$", " 0%.5 1 jobs$" },
-      mutants = { " %-l 1320 ", " %-l 132 " }, fuzz = { " 8$", " 0%.8$" },
+      mutants = { " %-l 1200 ", " %-l 120 " }, fuzz = { " 8$", " 0%.8$" },
       reloads = { " 4$", " 0%.5$" }, soak = { " 13$", " 1%.3$" }, recorder = { " 2500$", " 250$" },
       ["soak-lua"] = { " 600 1 ", " 60 1 " }, ["random-line"] = { " 500$", " 50$" }, sim = { " 300 ", " 30 " },
     } do
       assert.matches(pair[1], commands[name])
       assert.matches(pair[2], brief[name])
+    end
+  end)
+
+  it("has the histories of all its chaos judged", function()
+    local commands = parts()
+    for _, name in ipairs { "chaos", "chaos-armfuls", "chaos-jobs" } do
+      local path = commands[name]:match("^HISTORY=(%S+) ")
+      assert.matches(" " .. path, commands.history, 1, true)
     end
   end)
 

@@ -17,13 +17,17 @@ seconds_of_night = $(call scaled,$1*60,1,%d)
 
 # fuzz/run.sh fuzzes one target on each processor at a time.
 FUZZ_ROUNDS = $(shell echo $$((($(words $(FUZZ)) + $(JOBS) - 1) / $(JOBS))))
+# What the runs of chaos have written, for a judge of its own (tools/history.py).
+HISTORIES = chaos armfuls jobs
 # In less than a minute the soak does not tell growth from a start.
 SOAK_LEAST = 1
 night_parts = \
-	$(call part,chaos,13,$(call lua,5.4,build/checked) chaos/run.lua $(call of_night,13) $(SEED)) \
-	$(call part,chaos-armfuls,10,$(call lua,5.4,build/checked) chaos/run.lua $(call of_night,10) $(SEED) armfuls) \
-	$(call part,chaos-jobs,5,$(call lua,5.4,build/checked) chaos/run.lua $(call of_night,5) $(SEED) jobs) \
-	$(call part,mutants,22,$(call try_mutants,-l $(call of_night,22*60),0,1),300) \
+	$(call part,chaos,13,HISTORY=build/nightly/chaos.jsonl $(call lua,5.4,build/checked) chaos/run.lua $(call of_night,13) $(SEED)) \
+	$(call part,chaos-armfuls,10,HISTORY=build/nightly/armfuls.jsonl $(call lua,5.4,build/checked) chaos/run.lua $(call of_night,10) $(SEED) armfuls) \
+	$(call part,chaos-jobs,5,HISTORY=build/nightly/jobs.jsonl $(call lua,5.4,build/checked) chaos/run.lua \
+		$(call of_night,5) $(SEED) jobs) \
+	$(call part,history,1,python3 tools/history.py $(HISTORIES:%=build/nightly/%.jsonl),60) \
+	$(call part,mutants,20,$(call try_mutants,-l $(call of_night,20*60),0,1),300) \
 	$(call part,fuzz,24,fuzz/run.sh build/fuzz $(call of_night,24/$(FUZZ_ROUNDS)),360) \
 	$(call part,reloads,4,$(call lua,luajit) soak/reloads.lua $(call of_night,4,0.5)) \
 	$(call part,soak,13,$(call soak_nginx,$(call of_night,13,$(SOAK_LEAST))),180) \
