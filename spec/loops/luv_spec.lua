@@ -153,6 +153,16 @@ describe("with luv", function()
     end
   end)
 
+  it("a script whose client is closed in the last turn of the loop ends well", function()
+    local result = run [[
+      local client = connect()
+      local async = uv.new_async(function() client:close() end)
+      async:send()
+      repeat uv.run("once") until client:state() == "closed"
+    ]]
+    assert.same({ code = 0, signal = 0, stdout = "", stderr = "" }, result)
+  end)
+
   it("clients that were closed outside of the loop leave it when it runs again", function()
     local result = run [[
       for _ = 1, 3 do

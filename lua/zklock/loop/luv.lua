@@ -26,9 +26,9 @@ local function is_closed(handle)
   return not handle or handle:is_closing()
 end
 
--- Timers are used again and never closed: luv 1.44 crashes if a close is pending when the script
--- ends.
-local timers = {}
+-- Timers and idle handles are used again and never closed: luv 1.44 crashes if a close is pending
+-- when the script ends.
+local timers, idlers = {}, {}
 
 local function take_timer()
   local timer = table.remove(timers)
@@ -45,11 +45,15 @@ local function put_back(timer)
   timers[#timers + 1] = timer
 end
 
---- Calls fn in the next turn of the loop.
+--- Calls fn in the next turn of the loop, which then ends the closes that fn has begun. A timer that
+--- is due may run after that, at the end of a turn.
 local function later(fn)
-  local timer = take_timer()
-  timer:start(0, 0, function()
-    put_back(timer)
+  local idler = table.remove(idlers)
+  if is_closed(idler) then idler = assert(uv.new_idle()) end
+  idler:start(function()
+    idler:start(ignore) -- luv refers to the function that it had last
+    idler:stop()
+    idlers[#idlers + 1] = idler
     fn()
   end)
 end
