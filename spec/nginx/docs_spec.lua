@@ -21,6 +21,8 @@ if not nginx.is_testable() then
 end
 
 local PATIENCE = wait.PATIENCE
+--- Seconds of a session that nothing here ends.
+local LONG = 30
 local SHOP = [[
   local shop, left = {}, 5
   function shop.sell(token)
@@ -33,6 +35,7 @@ local read, write, replace = files.read, files.write, files.replace
 
 describe("the page on OpenResty", function()
   local zk, tree, web
+  local machines = {}
 
   setup(function()
     zk = server.shared()
@@ -40,9 +43,13 @@ describe("the page on OpenResty", function()
   end)
 
   after_each(function()
-    if web then web:stop() end
-    web = nil
+    while machines[1] do table.remove(machines):stop() end
   end)
+
+  local function keep(machine)
+    machines[#machines + 1] = machine
+    return machine
+  end
 
   teardown(function()
     tree:delete_tree("/shop")
@@ -54,7 +61,7 @@ describe("the page on OpenResty", function()
   local function paste(upstream, options)
     options = options or {}
     options.hosts, options.locations, options.shop = zk.hosts, upstream, SHOP
-    web = page.start(options)
+    web = keep(page.start(options))
   end
 
   it("shows a client, an upstream and a handler that work as they stand", function()
@@ -89,11 +96,13 @@ describe("the page on OpenResty", function()
         content_by_lua_block {
           local counts = ngx.shared.counts
           if counts:incr("inside", 1, 0) > 1 then counts:incr("together", 1, 0) end
-          ngx.sleep(0.2)
+          local number = counts:incr("begun", 1, 0)
+          while (counts:get("done") or 0) < number do ngx.sleep(0.01) end
           counts:incr("inside", -1)
           counts:incr("served", 1, 0)
         }
       }
+      location /done { content_by_lua_block { ngx.shared.counts:incr("done", 1, 0) } }
       location /seen { content_by_lua_block {
         local counts = ngx.shared.counts
         ngx.say(("inside %d together %d served %d"):format(counts:get("inside") or 0, counts:get("together") or 0,
@@ -106,13 +115,17 @@ describe("the page on OpenResty", function()
         return body:match(pattern), body
       end, PATIENCE, pattern)
     end
+    local call = web:begin("/orders")
     for i = 1, 6 do -- a browser that reloads
-      local call = web:begin("/orders")
-      seen("inside 1 together %d+ served " .. i - 1)
+      seen("inside 1 together 0 served " .. i - 1)
       call:hang_up()
+      call = web:begin("/orders")
+      wait.eventually(function() return #tree:children("/shop/orders") == 2 end, PATIENCE, "a request that waits")
+      seen("inside 1 together 0 served " .. i - 1)
+      web:get("/done")
     end
-    local last = web:begin("/orders")
-    assert.equal(200, (last:finish()))
+    web:get("/done")
+    assert.equal(200, (call:finish()))
     seen "inside 0 together 0 served 7"
     assert.same({}, web:errors())
   end)
@@ -175,21 +188,23 @@ describe("the page on OpenResty", function()
       end
       if options.fast then -- sessions, and steps of the job, that a spec can wait for
         local connect = '"127.0.0.1:2181")'
-        write(prefix .. "/locks.lua", replace(read("examples/nginx/locks.lua"), connect, connect:sub(1, -2)
-          .. ", { session_timeout = 3 })"))
+        write(prefix .. "/locks.lua", replace(read("examples/nginx/locks.lua"), connect,
+          ("%s, { session_timeout = %d })"):format(connect:sub(1, -2), options.session or 3)))
         write(prefix .. "/job.lua", replace(read("examples/nginx/job.lua"), "every = 1, longest = 2",
           "every = 0.05, longest = 0.2"))
-        write(prefix .. "/shop.lua", replace(read("examples/nginx/shop.lua"), "sleep(0.001)",
-          ("sleep(%d)"):format(options.payment or 1)))
+        write(prefix .. "/shop.lua", replace(read("examples/nginx/shop.lua"), "ngx.sleep(0.001)", ([[
+          while not io.open("%s/paid") do ngx.sleep(0.01) end
+        ]]):format(options.shop or dir)))
       end
       local conf = read("examples/nginx/nginx.conf"):gsub("127%.0%.0%.1:8080", "127.0.0.1:" .. port)
+      conf = replace(conf, "with(5, ", "with(60, ") -- a busy machine
       conf = replace(conf, '"$prefix/?.lua;;"', ('"$prefix/?.lua;%s/lua/?.lua;%s/lua/?/init.lua;;"'):format(
         nginx.tree(), nginx.tree()))
       conf = replace(conf, "lua_check_client_abort", ('lua_package_cpath "%s/?.so;;"; lua_check_client_abort'):format(
         nginx.build()))
       if uv.getuid() == 0 then conf = "user root;\n" .. conf end -- our folders are ours alone
-      return nginx.start { conf = conf, prefix = prefix, port = port,
-        env = { ZOOKEEPER = options.hosts or zk.hosts, SHOP = options.shop } }
+      return keep(nginx.start { conf = conf, prefix = prefix, port = port,
+        env = { ZOOKEEPER = options.hosts or zk.hosts, SHOP = options.shop } })
     end
 
     it("sells exactly what is there", function()
@@ -256,7 +271,6 @@ describe("the page on OpenResty", function()
         newest = line.token
       end
       assert.same({}, machine:errors())
-      second:stop()
     end)
 
     local function lines_of(shop)
@@ -284,16 +298,37 @@ describe("the page on OpenResty", function()
       end
     end
 
-    --- The job is at work in one machine; `strike(machine, pid)` takes that away, `heal` gives it back.
+    local function go_on(pids)
+      for _, pid in ipairs(pids) do uv.kill(pid, "sigcont") end
+    end
+
+    local function is_stopped(pid)
+      return read(("/proc/%d/stat"):format(pid)):match("%) (%a)") == "T"
+    end
+
+    --- Stops workers outside of that shop's ledger, whose file lock would keep the workers of all machines waiting.
+    local function stop_outside(pids, shop)
+      wait.eventually(function()
+        for _, pid in ipairs(pids) do
+          uv.kill(pid, "sigstop")
+          wait.eventually(function() return is_stopped(pid) end, PATIENCE, "the worker's stop")
+        end
+        local ended = os.execute(("flock -n '%s/ledger' true"):format(shop))
+        if ended == 0 or ended == true then return true end
+        go_on(pids)
+      end, PATIENCE, "a moment without a file lock")
+    end
+
+    --- The job is at work in one machine; `strike(pids, shop)` takes that away, `heal` gives it back.
     local function takes_over(strike, heal, hosts)
       web = example { fast = true, hosts = hosts }
       local shop = dir
       wait.eventually(function() return #lines_of(shop) >= 2 end, PATIENCE)
       local first = lines_of(shop)[1]
-      local second = example { fast = true, shop = shop }
+      local second = example { fast = true, session = LONG, shop = shop }
       local others = {}
       for _, pid in ipairs(second:workers()) do others[pid] = true end
-      strike(first.pid)
+      strike({ first.pid }, shop)
       local function others_work(more)
         local count = 0
         for _, line in ipairs(lines_of(shop)) do count = count + (others[line.pid] and 1 or 0) end
@@ -301,20 +336,19 @@ describe("the page on OpenResty", function()
       end
       -- All workers of the first machine may have their turn before, those that are not hit.
       wait.eventually(function() return newest_of(shop) > first.token end, PATIENCE)
-      heal(first.pid)
+      heal { first.pid }
       if hosts then wait.eventually(function() return others_work(3) end, PATIENCE) end
       local count = #lines_of(shop)
       wait.eventually(function() return #lines_of(shop) > count + 10 end, PATIENCE)
       check(lines_of(shop))
-      second:stop()
     end
 
     --- A sale has begun in one machine; `strike` takes the lock from it in the midst of its payment, `heal` lets it go
-    --- on when another has begun.
+    --- on when another has begun. Then both are paid.
     local function is_overtaken(strike, heal, options)
       web = example(options)
       local shop = dir
-      local second = example { fast = true, shop = shop }
+      local second = example { fast = true, session = LONG, shop = shop }
       web:get("/open?10")
       local function token()
         return tonumber(read(shop .. "/stock"):match("^%d+ (%d+)\n") or 0)
@@ -325,45 +359,29 @@ describe("the page on OpenResty", function()
       end
       local late = web:begin("/buy")
       local first = pays(0)
-      strike()
+      strike(web:workers(), shop)
       local next_one = second:begin("/buy")
       pays(first)
-      heal()
+      heal(web:workers())
+      write(shop .. "/paid", "")
       assert.same({ 200, "somebody later has been here\n" }, { late:finish() })
       assert.same({ 200, "yours, number 10\n" }, { next_one:finish() })
       assert.same({ 200, "9\n" }, { second:get("/left") })
       assert.same({}, web:errors())
-      second:stop()
     end
 
     it("does not sell twice when a sale was stopped in the midst of its payment and another has begun", function()
-      local function signal(name)
-        return function()
-          for _, pid in ipairs(web:workers()) do uv.kill(pid, name) end
-        end
-      end
-      is_overtaken(signal "sigstop", signal "sigcont", { fast = true })
+      is_overtaken(stop_outside, go_on, { fast = true })
     end)
 
     it("does not sell twice when a sale was cut off in the midst of its payment and another has begun", function()
       local relay = proxy.start(zk.hosts)
-      local options = { fast = true, hosts = relay.hosts, payment = 12 }
-      is_overtaken(function() relay:black_hole() end, function() end, options)
+      is_overtaken(function() relay:black_hole() end, function() end, { fast = true, hosts = relay.hosts })
       relay:close()
     end)
 
-    --- Stops a worker outside of the example's ledger, whose file lock would keep all workers of the machine waiting.
-    local function stop_outside(pid)
-      wait.eventually(function()
-        uv.kill(pid, "sigstop")
-        local ended = os.execute(("flock -n '%s/ledger' true"):format(dir))
-        if ended == 0 or ended == true then return true end
-        uv.kill(pid, "sigcont")
-      end, PATIENCE)
-    end
-
     it("does not go on with its job when it was stopped and another has it", function()
-      takes_over(stop_outside, function(pid) uv.kill(pid, "sigcont") end)
+      takes_over(stop_outside, go_on)
     end)
 
     it("does not go on with its job when it is cut off and another has it", function()
