@@ -15,7 +15,7 @@ if not nginx.is_testable() then
 end
 
 local PATIENCE = wait.PATIENCE
-local SESSION = 2 -- seconds
+local SESSION, LONG = 2, 30 -- seconds
 
 describe("a release without certainty inside nginx", function()
   local here = fixture.new("/nginx-uncertain", { session_timeout = 30 })
@@ -92,9 +92,9 @@ describe("a release without certainty inside nginx", function()
   ]]
 
   --- One worker, whose client goes through the proxy.
-  local function start()
+  local function start(session)
     web = here:nginx { workers = 1, http = HTTP, server = SERVER,
-      values = { faulty = faulty.hosts, session = tostring(SESSION) } }
+      values = { faulty = faulty.hosts, session = tostring(session or SESSION) } }
   end
 
   local function await_stop(pid)
@@ -186,7 +186,7 @@ describe("a release without certainty inside nginx", function()
   end)
 
   it("answers true when the session has survived the stop", function()
-    start()
+    start(LONG)
     local pid = web:workers()[1]
     local call = web:begin("/with?stopped")
     await_stop(pid)
