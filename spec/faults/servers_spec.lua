@@ -147,7 +147,7 @@ describe("an ensemble #slow", function()
     local follower, leader = three:follower(), three:leader()
     three:kill(leader)
     three:kill(follower)
-    wait.eventually(function() return holder:state() == "suspended" end, PATIENCE)
+    wait.eventually(function() return holder:state() == "suspended" and waiter:state() == "suspended" end, PATIENCE)
     local grants = target:judge { open_end = true }.grants
     assert.equal("disconnected", (select(2, waiter:mutex(kept):acquire(1.2, "another"))))
     assert.same({}, served)

@@ -152,18 +152,21 @@ describe("a session that expires", function()
 
   it("again and again does not put off the deadline of a wait", function()
     assert(direct:mutex(line.path):acquire(PATIENCE))
-    local began = wait.now()
-    local _, heard = here:ask(lock, 1)
-    -- Were the second to begin anew with each session, it would never be over.
-    wait.eventually(function()
-      expire()
-      client:poll()
-      return #heard > 0
-    end, PATIENCE, "an answer at the deadline")
-    assert.is_true(wait.now() - began > 0.99, "it was answered too early")
-    assert.is_true(client:stats().sessions > 2)
-    assert.is_true(heard[1][2] == "timeout" or heard[1][2] == "disconnected", heard[1][2])
-    assert.equal(1, #heard)
+    local timeout, sessions = 0.5
+    repeat -- a busy machine needs more time for more than one session
+      timeout, sessions = 2 * timeout, client:stats().sessions
+      local began = wait.now()
+      local _, heard = here:ask(lock, timeout)
+      -- Were the time to begin anew with each session, it would never be over.
+      wait.eventually(function()
+        expire()
+        client:poll()
+        return #heard > 0
+      end, PATIENCE, "an answer at the deadline")
+      assert.is_true(wait.now() - began > 0.99 * timeout, "it was answered too early")
+      assert.is_true(heard[1][2] == "timeout" or heard[1][2] == "disconnected", heard[1][2])
+      assert.equal(1, #heard)
+    until client:stats().sessions > sessions + 1
     line:becomes(1)
     assert.is_true(direct:mutex(line.path):release())
   end)

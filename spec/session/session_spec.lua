@@ -250,12 +250,16 @@ describe("a session that expires", function()
 
   it("does not give waiters more time", function()
     assert(direct:mutex(path):acquire(PATIENCE))
-    local list = {}
-    lock:request(1, function(got, err) list[#list + 1] = { got, err } end)
-    here:becomes(2)
+    local timeout, heard = 0.5
+    repeat -- a busy machine needs more time until it stands in line
+      timeout = 2 * timeout
+      heard = select(2, here:ask(lock, timeout))
+      here:eventually(function() return #here:nodes() == 2 or #heard > 0 end)
+    until #heard == 0
     expire()
-    here:eventually(function() return #list > 0 end)
-    assert.same({ { nil, "timeout" } }, list)
+    here:eventually(function() return #heard > 0 end)
+    assert.equal(1, #heard)
+    assert.is_true(heard[1][2] == "timeout" or heard[1][2] == "disconnected", heard[1][2]) -- as the link is then
     here:becomes(1)
     direct:mutex(path):release()
   end)
