@@ -7,6 +7,7 @@ local crew = require "chaos.crew"
 local codec = require "spec.support.codec"
 local fence = require "chaos.fence"
 local folder = require "spec.support.folder"
+local history = require "chaos.history"
 local inspector = require "spec.support.inspector"
 local nodes = require "chaos.nodes"
 local process = require "spec.support.process"
@@ -341,13 +342,33 @@ describe("chaos's operator #once", function()
     return codec.decode(operator:read_line(PATIENCE))
   end
 
-  local function seen(i)
-    stores[i]:judge { faults = true } -- the log is written
-    local file = assert(io.open(stores[i].path))
+  local function read(path)
+    local file = assert(io.open(path))
     local text = file:read("*a")
     file:close()
     return text
   end
+
+  local function seen(i)
+    stores[i]:judge { faults = true } -- the log is written
+    return read(stores[i].path)
+  end
+
+  it("writes into a history what it takes away", function()
+    local path = folder.new("history")
+    assert.equal(0, order("tell", path))
+    local token = assert(client:mutex(paths[2]):acquire(PATIENCE))
+    local began = history.now()
+    assert.equal(1, order("delete", paths[2], 0.5))
+    local sessions = between:sessions()
+    assert.equal(1, order("expire", "w1.1", sessions[#sessions]))
+    local text = read(path .. "/operator")
+    local from, deleted, later, upto = text:match('^{"event":"taken","process":"w1.1","from":(%d+),"token":(%d+)}\n'
+      .. '{"event":"taken","process":"w1.1","from":(%d+),"upto":(%d+)}\n$')
+    assert.equal(token, tonumber(deleted))
+    assert.is_true(tonumber(upto) > token)
+    assert.is_true(began < tonumber(from) and tonumber(from) < tonumber(later) and tonumber(later) < history.now())
+  end)
 
   it("says at every resource what it is about to delete", function()
     local lock = client:mutex(paths[2])
@@ -421,17 +442,21 @@ describe("chaos's testbed #once", function()
     local tree, path = inspector.connect(zk.hosts), "/chaos_spec/ghosts"
     local lock = client:mutex(path)
     local token = assert(lock:acquire(60))
-    local set = { cluster = zk, places = { { path = path, store = store } } }
+    local parts = folder.new("history")
+    local set = setmetatable({ cluster = zk, places = { { path = path, store = store } },
+      told = history.open(parts, "servers") }, testbed)
     local writer = resource.open(store.address)
     assert.is_true(writer:enter(fence.of(token, 1), "w1.1/0"))
     assert.is_true(writer:join(fence.of(token + 1, 0), "w1.2/0"))
-    assert.same({}, testbed.lay_ghosts(set, 1))
+    assert.same({}, set:lay_ghosts(1))
     assert.is_true(writer:enter(fence.of(token + 2, 0), "w1.1/9"))
-    assert.same({}, testbed.lay_ghosts(set, 0.1))
+    assert.same({}, set:lay_ghosts(0.1))
     assert.is_true(writer:enter(fence.of(token + 3, 0), "w1.3/0"))
-    local ghosts = testbed.lay_ghosts(set, 0.1)
+    local ghosts = set:lay_ghosts(0.1)
     assert.matches(("of w1.1, token %d, but %d"):format(token, token + 3), ghosts[1])
     assert.is_nil(ghosts[2])
+    local taken = assert(io.open(parts .. "/servers")):read("*a")
+    assert.matches(('^{"event":"taken","process":"w1.1","from":%%d+,"token":%d}\n$'):format(token), taken)
     assert.same({}, nodes.list(tree, path))
     for _, one in ipairs { writer, tree, client, store } do one:close() end
   end)
