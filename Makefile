@@ -191,13 +191,13 @@ soak-lua: deps
 # $(call slow_suites,A,B,C,D,E): how many seconds the floods may take, hostile directories, those in valgrind, the hooks
 # of one Lua, and what goes by the clock for minutes
 slow_suites = \
-	'flood@$1=$(call lua,5.4,build) $(BUSTED) -o gtest --tags=flood $(spec_options) $(spec_files)' \
-	'long@$5=$(call lua,5.4,build) $(BUSTED) -o gtest --tags=long $(spec_options) spec/jobs' \
+	'flood@$1=$(call lua,5.4,build) $(BUSTED) --tags=flood $(spec_options) $(spec_files)' \
+	'long@$5=$(call lua,5.4,build) $(BUSTED) --tags=long $(spec_options) spec/jobs' \
 	'hostile-asan@$2=$(call under_asan,$(call hostile_specs,build/asan))' \
 	'hostile-tsan@$2=$(call under_tsan,$(call hostile_specs,build/tsan))' \
 	'hostile-valgrind@$3=$(call hostile_specs,build,$(VALGRIND))' \
 	$(foreach version,$(LUAS),\
-		'hooks-$(version)@$4=HOOKS=1 $(call lua,$(version),build) $(BUSTED) -o gtest $(spec_options) spec/process/hooks_spec.lua')
+		'hooks-$(version)@$4=HOOKS=1 $(call lua,$(version),build) $(BUSTED) $(spec_options) spec/process/hooks_spec.lua')
 define build_slow
 @$(submake) build hosts
 @$(call instrumented,asan,build/asan/5.4/zklock/core.so build/asan/5.4/host)

@@ -6,12 +6,14 @@
 -- SECONDS after a name is the limit of that suite; -l is the limit of every other suite.
 -- Each suite's output goes to DIR/NAME.log and is shown if it fails. A suite's count is busted's (`-o gtest`), or else
 -- its last line, `N passed, N failed`. One that dies without a count, takes longer than its limit, or leaves
--- processes behind has one more failure. At the end come the tests that were skipped, each with its reason, how long it
--- all took, and as the last line the sum.
+-- processes behind has one more failure. At the end come the tests that were skipped, each with its reason; those that
+-- were repeated because the machine stood still (spec/support/again.lua), and how many: if that is above MOST_REPEATS,
+-- it is a failure; how long it all took, and as the last line the sum.
 
 local uv = require "luv"
 
 local TERM_GRACE = 5 -- seconds from SIGTERM at the limit of a suite to SIGKILL
+local MOST_REPEATS = 3
 
 local jobs, limit, dir = 2, 900, "build/test"
 local waiting, running, done = {}, {}, {}
@@ -64,13 +66,13 @@ local function count(log)
   return tonumber(passed), tonumber(failed), 0
 end
 
--- The tests that were skipped, each with its reason: spec/support/share.lua writes these lines.
-local function skips(log)
+-- The lines about tests that were skipped or repeated, which spec/support/share.lua and again.lua write; how many.
+local function lines_about(what, log)
   local list = {}
-  for line in log:gmatch("%f[^\n\0]skipped: [^\n]*\n") do
+  for line in log:gmatch("%f[^\n\0]" .. what .. ": [^\n]*\n") do
     list[#list + 1] = line
   end
-  return table.concat(list)
+  return table.concat(list), #list
 end
 
 -- The log without the tests that passed in silence.
@@ -112,7 +114,8 @@ local function finish(suite)
   if complaint then
     failed = failed + 1
   end
-  suite.passed, suite.failed, suite.skips = passed, failed, skips(log)
+  suite.passed, suite.failed, suite.skips = passed, failed, lines_about("skipped", log)
+  suite.repeats, suite.repeated = lines_about("repeated", log)
   running[suite] = nil
   done[#done + 1] = suite
 
@@ -268,11 +271,15 @@ ticker:unref()
 start()
 uv.run()
 
-local passed, failed = 0, 0
+local passed, failed, repeated = 0, 0, 0
 for _, suite in ipairs(done) do
-  passed, failed = passed + suite.passed, failed + suite.failed
-  io.write(suite.skips)
+  passed, failed, repeated = passed + suite.passed, failed + suite.failed, repeated + suite.repeated
+  io.write(suite.skips, suite.repeats)
 end
+if repeated > MOST_REPEATS then
+  failed = failed + 1
+end
+say(("%d repeated, %d at most"):format(repeated, MOST_REPEATS))
 say(("suites took %.0f s"):format(seconds(began)))
 say(("%d passed, %d failed"):format(passed, failed))
 os.exit(failed == 0 and not interrupted and #done > 0)

@@ -5,6 +5,8 @@ local folder = require "spec.support.folder"
 local process = require "spec.support.process"
 
 local PATIENCE = require("spec.support.wait").PATIENCE
+local unpack = unpack or table.unpack -- luacheck: ignore 143
+
 local WELL, HANGS = "echo 3 passed, 0 failed", "exec sleep 1000"
 
 describe("tools/suites.lua #once #bare", function()
@@ -63,7 +65,34 @@ describe("tools/suites.lua #once #bare", function()
       .. "[ SKIPPED  ] 1 test, listed below:\\n[ SKIPPED  ] a_spec.lua @ 1: eats\\n\\n 1 SKIPPED TEST\\n"
     local said, code = run("a=printf '" .. log .. "'")
     assert.equal(0, code, said)
-    assert.matches("s\nskipped: a_spec.lua @ 1: eats: no food\nsuites took %d+ s\n1 passed, 0 failed\n$", said)
+    assert.matches("s\nskipped: a_spec.lua @ 1: eats: no food\n0 repeated, 3 at most\nsuites took %d+ s\n"
+      .. "1 passed, 0 failed\n$", said)
+  end)
+
+  --- Suites with so many tests each that were repeated.
+  local function with_repeats(...)
+    local suites = {}
+    for i, n in ipairs { ... } do
+      local line = ("repeated: %d_spec.lua @ 1: waits: the machine stood still for 2.3 s\\nlost\\n"):format(i)
+      suites[i] = ("%d=printf '%s2 passed, 0 failed\\n'"):format(i, line:rep(n))
+    end
+    return run(unpack(suites))
+  end
+
+  it("shows which tests were repeated, and allows three in a run", function()
+    local said, code = with_repeats(2, 1)
+    assert.equal(0, code, said)
+    for i = 1, 2 do
+      local line = ("\nrepeated: %d_spec.lua @ 1: waits: the machine stood still for 2.3 s\n"):format(i)
+      assert.truthy(said:find(line, 1, true), said)
+    end
+    assert.matches("\n3 repeated, 3 at most\nsuites took %d+ s\n4 passed, 0 failed\n$", said)
+  end)
+
+  it("counts one failure when four were repeated", function()
+    local said, code = with_repeats(3, 1)
+    assert.equal(1, code)
+    assert.matches("\n4 repeated, 3 at most\nsuites took %d+ s\n4 passed, 1 failed\n$", said)
   end)
 
   it("takes an @ or an = of the command as part of the command", function()

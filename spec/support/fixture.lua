@@ -51,6 +51,7 @@ local function each_open(self, kind, fn)
 end
 
 local function enter_spec(self)
+  busted.publish({ "session" }, self.options.session_timeout or 10) -- spec/support/again.lua hears it
   self.count = self.count + 1
   self.path = ("%s/%d"):format(self.root, self.count)
   self.scopes[2] = {}

@@ -43,6 +43,6 @@ platforms: deps
 	$(foreach platform,$(PLATFORMS),$(call compile_for,$(platform)))
 	@exec $(SUITES) -j 1 -l 3600 -o build/platforms/log $(foreach platform,$(PLATFORMS),\
 		'lock-$(platform)=PLATFORM="$(RUN_$(platform)) build/platforms/$(platform)/epoll" \
-			$(call lua,5.4,build) $(BUSTED) -o gtest --tags=platforms spec/platforms' \
+			$(call lua,5.4,build) $(BUSTED) --tags=platforms spec/platforms' \
 		$(if $(MACHINE_$(platform)),'unit-$(platform)=LEAVE_OUT="$(LEFT_OUT_$(platform))" tools/unit.sh \
 			build/platforms/$(platform)/unit $(RUN_$(platform))'))

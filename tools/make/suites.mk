@@ -2,7 +2,9 @@
 # The commands that run tests. Each is a suite whose output tools/suites.lua counts; where several are named, the
 # longest come first. They mostly wait for servers, so four times as many as there are processors run at a time.
 
-BUSTED = $(shell command -v busted)
+# Each runs a test once more that failed while the machine stood still, and shares its files with others that have the
+# same CLAIMS.
+BUSTED = $(shell command -v busted) -o gtest --helper=spec/support/again.lua
 SUITES = $(LUA_5.4) tools/suites.lua -j $(JOBS)
 AT_ONCE = $(shell echo $$(($(JOBS) * 4)))
 SHARES = $(shell echo $$(($(JOBS) * 5 / 2)))
@@ -35,7 +37,7 @@ spec_options = $(filter-out spec spec/%,$(SPECS))
 # Floods take minutes (#flood), and so does what goes by the clock (#long): `make slow`. #platforms: `make platforms`.
 # Some specs run under 5.4 alone (#once), some under 5.4 and LuaJIT (#slow): the engine below them is the same.
 # Some run without a sanitizer (#bare), which would look at other programs, or end ours for what libzookeeper does.
-specs = $(call lua,$1,$2) $(BUSTED) -o gtest --exclude-tags=neighbours,flood,long,platforms$(if $4,$(comma)$4) $3 \
+specs = $(call lua,$1,$2) $(BUSTED) --exclude-tags=neighbours,flood,long,platforms$(if $4,$(comma)$4) $3 \
 	$(spec_options) $(or $5,$(spec_files))
 # $(call quick_specs,VERSION): those of `make test`. Of other Luas than 5.4, only what may differ there.
 quick_specs = $(call specs,$1,build,,$(call but_for_$1),$(if $(filter spec spec/%,$(SPECS)),,$(QUICK)))
@@ -44,18 +46,18 @@ but_for_5.1 = slow$(comma)once
 but_for_5.2 = slow$(comma)once
 but_for_5.3 = slow$(comma)once
 # $(call shared,NAME,COUNT,COMMAND): so many busted processes share the files; each takes the next one that none has begun.
-shared = $(foreach i,$(shell seq $2),'$1$(if $(filter-out 1,$2),-$i)=CLAIMS=$(LOGS)/claims-$1 $3 --helper=spec/support/share.lua')
-neighbour_specs = $(call lua,5.4,build) $(BUSTED) -o gtest --tags=neighbours $(spec_options) spec/neighbours
+shared = $(foreach i,$(shell seq $2),'$1$(if $(filter-out 1,$2),-$i)=CLAIMS=$(LOGS)/claims-$1 $3')
+neighbour_specs = $(call lua,5.4,build) $(BUSTED) --tags=neighbours $(spec_options) spec/neighbours
 # $(call tls_specs[,ARGUMENTS]). The library that is found first has TLS; the module is the same.
-tls_specs = env LD_LIBRARY_PATH=$(CURDIR)/build/tls $(call lua,5.4,build) $(BUSTED) -o gtest $1 $(spec_options) \
+tls_specs = env LD_LIBRARY_PATH=$(CURDIR)/build/tls $(call lua,5.4,build) $(BUSTED) $1 $(spec_options) \
 	spec/security/tls_spec.lua
 # $(call hostile_specs,BUILD[,PROGRAM]): a thousand directories that somebody has filled who wishes us ill, below that
 # program. valgrind needs no suppressions: what the interpreter and the libraries leave behind can still be reached.
-hostile_specs = $(call lua_path,5.4,$1) $2 $(LUA_5.4) $(BUSTED) -o gtest --tags=flood spec/security/hostile_spec.lua
+hostile_specs = $(call lua_path,5.4,$1) $2 $(LUA_5.4) $(BUSTED) --tags=flood spec/security/hostile_spec.lua
 VALGRIND = valgrind -q --leak-check=full --errors-for-leak-kinds=definite --error-exitcode=99 \
 	--child-silent-after-fork=yes --num-callers=30
 # $(call memory,VERSION,BUILD,NAMES): each allocation in turn fails, of the engine's or of the script's
-memory = $(call lua,$1,$2,/scarce) $(BUSTED) -o gtest $(spec_options) $(3:%=spec/memory/%.lua)
+memory = $(call lua,$1,$2,/scarce) $(BUSTED) $(spec_options) $(3:%=spec/memory/%.lua)
 MEMORY_LUAS = $(filter 5.1 luajit,$(LUAS))
 
 # $(call record,COUNT): the simulation's servers and a real one are asked the same
@@ -103,4 +105,4 @@ memory_asan = $(call under_asan,$(call memory,5.4,build/asan,engine script callb
 nginx_asan = NGINX_PRELOAD=$(call runtime,asan) NGINX_BUILD=$(CURDIR)/build/asan/luajit \
 	ASAN_OPTIONS=detect_leaks=0:log_path=$(CURDIR)/build/asan/report \
 	UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/build/asan/report \
-	tools/sanitized.sh build/asan/report env $(call lua,luajit) $(BUSTED) -o gtest $(ASAN_SPECS) spec/nginx
+	tools/sanitized.sh build/asan/report env $(call lua,luajit) $(BUSTED) $(ASAN_SPECS) spec/nginx
