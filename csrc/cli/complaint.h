@@ -1,6 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* complaint: what zklock has to say on stderr: one line, `zklock: REASON`. Others' texts in it are
- * spelled as cli/text.h says, so nobody can write on the user's terminal. */
+/* complaint: what zklock has to say on stderr: one line, `zklock: REASON`; and what it exits with.
+ * Others' texts in a line are spelled as cli/text.h says, so nobody can write on the user's
+ * terminal.
+ *
+ * The exit codes are those of sysexits(3), which scripts and cron jobs know:
+ *
+ *   EX_USAGE 64        wrong arguments, or a configuration that cannot be used
+ *   EX_DATAERR 65      wrong kind, deadlock, bad version, not empty, too big
+ *   EX_NOINPUT 66      no node
+ *   EX_UNAVAILABLE 69  no session, or no answer, in time
+ *   EX_SOFTWARE 70     any other error
+ *   EX_CANTCREAT 73    node exists
+ *   EX_TEMPFAIL 75     the lock was lost or revoked; a guard is gone
+ *   EX_PROTOCOL 76     unknown: nobody can say whether the write was done
+ *   EX_NOPERM 77       access denied, auth failed */
 #ifndef ZKL_CLI_COMPLAINT_H
 #define ZKL_CLI_COMPLAINT_H
 
@@ -8,6 +21,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sysexits.h>
 
 /* Writes text as far as the reader takes it. After `stty tostop` the terminal would stop a process
  * in the background that writes: not this one. */
@@ -30,5 +44,11 @@ int cli_misuse(const char *argument, const char *format, ...) __attribute__((for
 /* Complains of a failure: `zklock: no node: /cfg/x`. `about` may be NULL. Returns the exit code of
  * the status. */
 int cli_failure(zkl_status status, const char *about);
+
+/* The lock is held by somebody else; nobody holds what is to be revoked. */
+#define CLI_EXIT_BUSY 1
+
+/* ZKL_TIMEOUT counts as no answer in time: a caller that waits for a lock asks for it before. */
+int cli_exit_code(zkl_status status);
 
 #endif

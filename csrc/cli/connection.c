@@ -2,8 +2,7 @@
 #include "cli/connection.h"
 
 #include "cli/complaint.h"
-#include "cli/exit_code.h"
-#include "cli/memory.h"
+#include "cli/text.h"
 #include "zklock.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "cli/options.h"
 
 #include "cli/complaint.h"
-#include "cli/number.h"
+#include "cli/value.h"
 #include "cli/text.h"
 
 #include <stdio.h>

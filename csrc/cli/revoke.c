@@ -4,11 +4,10 @@
 
 #include "cli/complaint.h"
 #include "cli/connection.h"
-#include "cli/exit_code.h"
-#include "cli/memory.h"
+#include "cli/text.h"
 #include "cli/nodes/node_command.h"
 #include "cli/options.h"
-#include "cli/path.h"
+#include "cli/value.h"
 #include "zklock.h"
 
 #include <stdlib.h>

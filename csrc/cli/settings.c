@@ -2,9 +2,8 @@
 #include "cli/settings.h"
 
 #include "cli/complaint.h"
-#include "cli/memory.h"
-#include "cli/number.h"
 #include "cli/text.h"
+#include "cli/value.h"
 
 #include <errno.h>
 #include <stdio.h>

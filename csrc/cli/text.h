@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* text: what others have written (paths, data, names), spelled so that people can read it on a
- * terminal. base/text.h has the spelling. */
+/* text: allocation for a program that ends when there is no memory, and others' texts as a terminal
+ * may see them: bytes that are no printable character become \x1b and the like. */
 #ifndef ZKL_CLI_TEXT_H
 #define ZKL_CLI_TEXT_H
 
 #include <stddef.h>
+
+/* ---- memory ---- */
+
+/* The caller frees the result. Without memory the process complains and ends with EX_SOFTWARE. */
+void *cli_memory(size_t size);
+void *cli_memory_again(void *memory, size_t count, size_t size);
+char *cli_memory_text(const char *text);
+char *cli_memory_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- others' texts ---- */
 
 /* For people: the spelling, as a text of its own, which the caller frees. Where the locale is not
  * one of UTF-8, all that is not ASCII is spelled, too: a terminal could take it for something else,

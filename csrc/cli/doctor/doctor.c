@@ -3,20 +3,17 @@
 #include "cli/commands.h"
 #include "cli/complaint.h"
 #include "cli/connection.h"
-#include "cli/doctor/finding.h"
-#include "cli/grace.h"
-#include "cli/nodes/node_command.h"
-#include "cli/number.h"
-#include "cli/options.h"
-#include "cli/path.h"
 #include "cli/doctor/patient.h"
+#include "cli/run/options.h"
+#include "cli/nodes/node_command.h"
+#include "cli/value.h"
+#include "cli/options.h"
 #include "cli/settings.h"
 #include "zklock.h"
 
 #include <string.h>
 
-#define CONNECT 5  /* seconds; --connect */
-#define SESSION 40 /* seconds, as `zklock run` asks */
+#define CONNECT 5 /* seconds; --connect */
 
 static const char help[] =
     "usage: zklock doctor [OPTIONS] [PATH]\n"
@@ -76,7 +73,7 @@ static void examine_tls(cli_patient *patient) {
 
 static void examine_timeout(cli_patient *patient) {
     const double asked =
-        patient->command.settings.session > 0 ? patient->command.settings.session : SESSION;
+        patient->command.settings.session > 0 ? patient->command.settings.session : RUN_SESSION;
     const double granted = zkl_session_timeout(patient->command.connection.client);
     if (granted < asked)
         cli_finding(&patient->findings, CLI_WARNING, "session timeout",
@@ -130,7 +127,7 @@ static void examine_latency(cli_patient *patient) {
 
 static int connect(cli_patient *patient) {
     cli_node_command *command = &patient->command;
-    const cli_connection_terms terms = {.session = SESSION};
+    const cli_connection_terms terms = {.session = RUN_SESSION};
     const int code = cli_connection_open(&command->connection, &command->settings, &terms);
     return code ? code : cli_connection_session(&command->connection, command->connect);
 }

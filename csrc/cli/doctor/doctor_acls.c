@@ -2,8 +2,7 @@
 /* doctor_acls: who may delete the lock, or take its place: the ACLs from its path to the root. */
 #include "cli/doctor/patient.h"
 
-#include "cli/doctor/finding.h"
-#include "cli/memory.h"
+#include "cli/text.h"
 #include "cli/nodes/node_command.h"
 #include "zklock.h"
 

@@ -3,10 +3,8 @@
 #include "cli/doctor/patient.h"
 
 #include "cli/connection.h"
-#include "cli/doctor/finding.h"
 #include "cli/nodes/node_command.h"
 #include "cli/who/roster.h"
-#include "cli/who/search.h"
 #include "zklock.h"
 
 #include <inttypes.h>

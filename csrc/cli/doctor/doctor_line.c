@@ -2,13 +2,10 @@
 /* doctor_line: what is in the lock's directory: kinds, strangers, marks, who holds. */
 #include "cli/doctor/patient.h"
 
-#include "cli/doctor/finding.h"
-#include "cli/memory.h"
+#include "cli/text.h"
 #include "cli/nodes/node_command.h"
 #include "cli/output.h"
 #include "cli/who/roster.h"
-#include "cli/who/search.h"
-#include "cli/text.h"
 #include "zklock.h"
 
 #include <stdlib.h>

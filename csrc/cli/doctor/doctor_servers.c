@@ -3,8 +3,7 @@
 #include "cli/doctor/patient.h"
 
 #include "cli/connection.h"
-#include "cli/doctor/finding.h"
-#include "cli/memory.h"
+#include "cli/text.h"
 #include "zklock.h"
 
 #include <netdb.h>

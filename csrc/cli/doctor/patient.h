@@ -1,10 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* patient: what `zklock doctor` examines, and its examinations, each in a file of its own. */
-#ifndef ZKL_CLI_PATIENT_H
-#define ZKL_CLI_PATIENT_H
+/* patient: what `zklock doctor` examines and what it finds: a line each. Its examinations are in a
+ * file each. */
+#ifndef ZKL_CLI_DOCTOR_PATIENT_H
+#define ZKL_CLI_DOCTOR_PATIENT_H
 
-#include "cli/doctor/finding.h"
 #include "cli/nodes/node_command.h"
+
+typedef enum cli_level { CLI_FINE, CLI_WARNING, CLI_FAILURE } cli_level;
+
+typedef struct cli_findings {
+    cli_level worst;
+} cli_findings;
+
+/* `LEVEL  SUBJECT: REASON. REMEDY`; a remedy may be NULL. Others' texts in it are spelled as
+ * cli/text.h says. */
+void cli_finding(cli_findings *findings, cli_level level, const char *subject, const char *remedy,
+                 const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 typedef struct cli_patient {
     cli_findings findings;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* held_socket: how a command asks the run above it. The run answers on a socket in a directory that
- * only its user may enter. ZKLOCK_RUN has the directory. */
-#ifndef HELD_SOCKET_H
-#define HELD_SOCKET_H
+ * only its user may enter; ZKLOCK_RUN has the directory. It sends one message and hangs up. */
+#ifndef ZKL_CLI_HELD_HELD_SOCKET_H
+#define ZKL_CLI_HELD_HELD_SOCKET_H
 
 #include "zklock.h"
 

@@ -3,8 +3,6 @@
 #include "cli/commands.h"
 
 #include "cli/complaint.h"
-#include "cli/nodes/guard.h"
-#include "cli/nodes/input.h"
 #include "cli/nodes/node_command.h"
 #include "cli/options.h"
 #include "cli/output.h"

@@ -2,9 +2,8 @@
 /* delete: deletes a node. */
 #include "cli/commands.h"
 
-#include "cli/nodes/guard.h"
 #include "cli/nodes/node_command.h"
-#include "cli/number.h"
+#include "cli/value.h"
 #include "cli/options.h"
 #include "zklock.h"
 

@@ -2,10 +2,8 @@
 /* set: writes a node's data. */
 #include "cli/commands.h"
 
-#include "cli/nodes/guard.h"
-#include "cli/nodes/input.h"
 #include "cli/nodes/node_command.h"
-#include "cli/number.h"
+#include "cli/value.h"
 #include "cli/options.h"
 #include "zklock.h"
 

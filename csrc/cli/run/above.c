@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/run/above.h"
+#include "cli/run/session.h"
 
-#include "cli/exit_code.h"
-#include "cli/memory.h"
+#include "cli/complaint.h"
 #include "cli/text.h"
 #include "zklock.h"
 

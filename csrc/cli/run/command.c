@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/run/command.h"
+#include "cli/run/state.h"
 
 #include "cli/complaint.h"
-#include "cli/memory.h"
+#include "cli/text.h"
 #include "cli/run/options.h"
 #include "cli/run/reaper.h"
-#include "cli/run/signals.h"
-#include "cli/text.h"
+#include "cli/run/inherited.h"
 
 #include <errno.h>
 #include <fcntl.h>

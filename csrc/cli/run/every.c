@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/run/every.h"
+#include "cli/run/session.h"
 
 #include "cli/complaint.h"
-#include "cli/exit_code.h"
-#include "cli/run/command.h"
+#include "cli/run/state.h"
 #include "cli/run/page.h"
 #include "cli/text.h"
 #include "zklock.h"

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/run/front.h"
+#include "cli/run/state.h"
 
 #include "cli/complaint.h"
-#include "cli/exit_code.h"
 #include "cli/run/alarm.h"
 #include "cli/run/channel.h"
-#include "cli/run/files.h"
 #include "cli/run/page.h"
 #include "cli/run/progress.h"
 #include "cli/run/reaper.h"
-#include "cli/run/session_process.h"
-#include "cli/run/signals.h"
-#include "cli/run/terminal.h"
+#include "cli/run/inherited.h"
 #include "cli/text.h"
 #include "zklock.h"
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/run/hold.h"
+#include "cli/run/session.h"
 
 #include "cli/complaint.h"
-#include "cli/exit_code.h"
 #include "cli/run/channel.h"
 #include "cli/run/page.h"
-#include "cli/run/queue.h"
 #include "cli/text.h"
 #include "zklock.h"
 

@@ -2,10 +2,9 @@
 #include "cli/run/options.h"
 
 #include "cli/complaint.h"
-#include "cli/memory.h"
-#include "cli/number.h"
-#include "cli/options.h"
 #include "cli/text.h"
+#include "cli/value.h"
+#include "cli/options.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -390,4 +389,18 @@ const char *cli_run_options_kind(enum run_kind kind) {
                                         [RUN_WRITE] = "write",
                                         [RUN_SEMAPHORE] = "semaphore"};
     return texts[kind];
+}
+
+/* ---- the grace ---- */
+
+static double by_default(double session) {
+    const double eighth = session / 8;
+    if (eighth > CLI_GRACE_MOST)
+        return CLI_GRACE_MOST;
+    return eighth < CLI_GRACE_LEAST ? CLI_GRACE_LEAST : eighth;
+}
+
+bool cli_grace(double session, double asked, double *grace) {
+    *grace = asked >= 0 ? asked : by_default(session);
+    return *grace >= CLI_GRACE_LEAST && *grace <= session / 4;
 }

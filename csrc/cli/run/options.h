@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* options: what `zklock run` was asked for. Filled once, before a process is forked. */
-#ifndef RUN_OPTIONS_H
-#define RUN_OPTIONS_H
+#ifndef ZKL_CLI_RUN_OPTIONS_H
+#define ZKL_CLI_RUN_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#define RUN_SESSION 40 /* seconds that are asked for by default */
 
 enum run_kind { RUN_MUTEX, RUN_READ, RUN_WRITE, RUN_SEMAPHORE };
 enum run_on_loss { RUN_LOSS_KILL, RUN_LOSS_TERM, RUN_LOSS_IGNORE };
@@ -17,6 +19,8 @@ struct run_options {
     const char *config_file; /* of --config, or NULL */
     const char **paths;      /* PATH, then those of --also */
     size_t count;
+#define RUN_SESSION 40 /* seconds that are asked for by default */
+
     enum run_kind kind;
     uint32_t permits;
     bool nonblock, close, verbose, revocable;
@@ -39,5 +43,12 @@ void cli_run_options_free(struct run_options *options);
 
 /* Spelled as in ZKLOCK_KIND. */
 const char *cli_run_options_kind(enum run_kind kind);
+
+#define CLI_GRACE_LEAST 0.5 /* seconds */
+#define CLI_GRACE_MOST 5.0  /* seconds, unless the user asks for more */
+
+/* The grace for a session of so many seconds: what was asked, or below 0 the default, an eighth of
+ * the session. false: it does not fit: it must be CLI_GRACE_LEAST to a quarter of it. */
+bool cli_grace(double session, double asked, double *grace);
 
 #endif

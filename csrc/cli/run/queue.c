@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/run/queue.h"
+#include "cli/run/session.h"
 
 #include "cli/connection.h"
-#include "cli/exit_code.h"
-#include "cli/grace.h"
-#include "cli/memory.h"
-#include "cli/run/above.h"
-#include "cli/run/channel.h"
-#include "cli/run/waiting.h"
+#include "cli/complaint.h"
+#include "cli/run/options.h"
 #include "cli/text.h"
+#include "cli/run/channel.h"
 #include "zklock.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
 #include "cli/run/session.h"
 
 #include "cli/connection.h"
-#include "cli/exit_code.h"
-#include "cli/memory.h"
+#include "cli/complaint.h"
+#include "cli/text.h"
 #include "cli/run/alarm.h"
 #include "cli/run/channel.h"
 #include "cli/held/held_socket.h"

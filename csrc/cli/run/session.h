@@ -2,8 +2,8 @@
 /* session: the process that has the engine. It connects, queues, tells the watcher to start the
  * command, keeps the page up to date, and releases. One loop, cli_session_turn, sees everything
  * that happens. The rooms `queue` and `hold` say what it waits for. */
-#ifndef RUN_SESSION_H
-#define RUN_SESSION_H
+#ifndef ZKL_CLI_RUN_SESSION_H
+#define ZKL_CLI_RUN_SESSION_H
 
 #include "cli/connection.h"
 #include "cli/run/state.h"
@@ -20,20 +20,19 @@ enum {
     SESSION_FDS
 };
 
-/* The tags of the engine's events. Those from SESSION_TAG_OTHERS on belong to other rooms. */
+/* The tags of the engine's events. */
 enum {
     SESSION_TAG_CONNECT = 1,
     SESSION_TAG_LOCK,
     SESSION_TAG_FLUSH,
     SESSION_TAG_LIST,
     SESSION_TAG_MARK,
-    SESSION_TAG_FIRST,
-    SESSION_TAG_OTHERS = 100
+    SESSION_TAG_FIRST
 };
 
 #define WAITING_TEXT 512
 
-/* What is known of the line while it waits (waiting.h). */
+/* What is known of the line while it waits (waiting.c). */
 struct waiting {
     zkl_node_request *request; /* the latest, or NULL */
     uint64_t asked;            /* its tag */
@@ -79,5 +78,50 @@ void cli_session_end_stopped(struct session *session);
 /* A line of --verbose. */
 void cli_session_say(struct session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* ---- queue.c: the way to the lock ---- */
+
+/* true: the lock is held. false: the outcome is set. */
+bool cli_queue_wait(struct session *session);
+/* The outcome of a wait that ran out while no server answered, as it turned out. */
+void cli_queue_end_unanswered(struct session *session);
+
+/* ---- above.c: the runs above ---- */
+
+/* The nodes of all runs above, one a line, from the environment. NULL: there is none. The caller
+ * frees it. */
+char *cli_above_nodes(void);
+
+/* Is one of these nodes in the line of a path of this run? If so, the session ends with that
+ * reason. Names of nodes are unique, whatever the servers are called and whatever the chroot is.
+ * A semaphore may have several leases below one another. */
+bool cli_above_waits(struct session *session);
+
+/* ---- waiting.c: what is said of the wait ---- */
+
+/* Asks and says what is due. Returns when to call it again. */
+zkl_nanos cli_waiting_turn(struct session *session);
+/* The wait is over. */
+void cli_waiting_end(struct session *session);
+
+/* ---- every.c: --every ---- */
+
+/* The lock is held. true: the command is due, or there is no --every; with `--mark before` the
+ * command can be executed, and the mark is written. false: the outcome is set. */
+bool cli_every_is_due(struct session *session);
+
+/* The outcome is set. With `--mark after` writes the mark if the command has ended with 0. If that
+ * fails, it is the outcome. */
+void cli_every_finish(struct session *session);
+
+/* ---- hold.c: the lock while the command runs ---- */
+
+/* Has the watcher start the command, keeps the page up to date until no descendant is left, and
+ * sets the outcome. The lock was granted. */
+void cli_hold_keep(struct session *session);
+
+/* Gives the lock back, if it is held, and waits until the servers confirm that no node is left: 5
+ * seconds at most, then it warns. */
+void cli_hold_release(struct session *session);
 
 #endif

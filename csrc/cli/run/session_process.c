@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/run/session_process.h"
+#include "cli/run/state.h"
 
 #include "cli/connection.h"
-#include "cli/exit_code.h"
+#include "cli/complaint.h"
 #include "cli/run/alarm.h"
 #include "cli/run/channel.h"
-#include "cli/run/every.h"
-#include "cli/run/files.h"
-#include "cli/held/held_socket.h"
-#include "cli/run/hold.h"
-#include "cli/run/queue.h"
-#include "cli/run/reaper.h"
 #include "cli/run/session.h"
-#include "cli/run/signals.h"
-#include "cli/run/watcher.h"
+#include "cli/held/held_socket.h"
+#include "cli/run/reaper.h"
+#include "cli/run/inherited.h"
 #include "zklock.h"
 
 #include <errno.h>

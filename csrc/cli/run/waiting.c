@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/run/waiting.h"
+#include "cli/run/session.h"
 
 #include "cli/connection.h"
 #include "cli/run/channel.h"

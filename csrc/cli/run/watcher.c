@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/run/watcher.h"
+#include "cli/run/state.h"
 
 #include "cli/run/alarm.h"
 #include "cli/run/channel.h"
-#include "cli/run/command.h"
-#include "cli/run/files.h"
 #include "cli/run/page.h"
 #include "cli/run/reaper.h"
-#include "cli/run/signals.h"
+#include "cli/run/inherited.h"
 #include "zklock.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* roster: who holds and who waits, in one line or in several: a row for each lock node. */
-#ifndef ZKL_CLI_ROSTER_H
-#define ZKL_CLI_ROSTER_H
+#ifndef ZKL_CLI_WHO_ROSTER_H
+#define ZKL_CLI_WHO_ROSTER_H
 
 #include "cli/connection.h"
 #include "cli/who/tree.h"
@@ -24,10 +24,6 @@ typedef struct cli_roster {
     size_t count;
 } cli_roster;
 
-/* Adds those in a line, in its order: the leases there, or all but leases. */
-zkl_status cli_roster_read(cli_roster *roster, cli_connection *connection, const cli_line *line,
-                           bool leases, double seconds);
-
 void cli_roster_free(cli_roster *roster);
 
 /* Words of the columns. */
@@ -43,5 +39,17 @@ bool cli_roster_print_table(const cli_roster *roster, bool heading);
 void cli_roster_print_json(const cli_roster *roster);
 /* One object, on a line of its own. */
 void cli_row_print_json(const cli_row *row);
+
+/* ---- to read it: the roster of a lock, or of all locks below a path ---- */
+
+typedef struct cli_search {
+    const char *path;
+    bool below;     /* all below it, too */
+    double seconds; /* for each answer */
+} cli_search;
+
+/* Returns 0, also if there is no such lock, or an exit code after a complaint. Warns of what it has
+ * left out. The caller frees the roster in both cases. */
+int cli_search_read(const cli_search *search, cli_connection *connection, cli_roster *roster);
 
 #endif

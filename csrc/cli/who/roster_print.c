@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* roster_print: a roster as a table, or as JSON. */
-#include "cli/who/json.h"
-#include "cli/output.h"
 #include "cli/who/roster.h"
+
+#include "cli/output.h"
 #include "cli/text.h"
 #include "zklock.h"
 
@@ -13,16 +13,27 @@
 
 /* ---- JSON: not by libsmartcols, which has no empty text, and no object on one line ---- */
 
+/* A text is spelled as cli/text.h says, so it is UTF-8 without control characters. */
+static void print_text(const char *text) {
+    putchar('"');
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            putchar('\\');
+        putchar(*text);
+    }
+    putchar('"');
+}
+
 void cli_row_print_json(const cli_row *row) {
     char session[CLI_SESSION_TEXT];
     cli_output_session(session, row->session);
     fputs("{\"path\": ", stdout);
-    cli_json_text(row->path);
+    print_text(row->path);
     fputs(", \"node\": ", stdout);
-    cli_json_text(row->node);
+    print_text(row->node);
     printf(", \"kind\": \"%s\", \"state\": \"%s\", \"identifier\": ", cli_row_kind(row),
            cli_row_state(row));
-    cli_json_text(row->identifier);
+    print_text(row->identifier);
     printf(", \"session\": \"%s\", \"token\": \"%" PRId64 "\", \"created\": %.3f, \"age\": %.3f}",
            session, row->token, row->created, cli_row_age(row));
 }

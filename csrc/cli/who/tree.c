@@ -2,7 +2,7 @@
 #include "cli/who/tree.h"
 
 #include "cli/connection.h"
-#include "cli/memory.h"
+#include "cli/text.h"
 #include "zklock.h"
 
 #include <stdlib.h>

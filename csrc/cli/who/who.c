@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* who: shows who holds and who waits. */
+/* who: shows who holds and who waits, once or with each change. */
 #include "cli/commands.h"
 
 #include "cli/complaint.h"
 #include "cli/connection.h"
 #include "cli/nodes/node_command.h"
 #include "cli/options.h"
-#include "cli/path.h"
+#include "cli/value.h"
 #include "cli/who/roster.h"
-#include "cli/who/search.h"
-#include "cli/who/who_follow.h"
+#include "cli/text.h"
 #include "zklock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const char help[] =
     "usage: zklock who [OPTIONS] PATH\n"
@@ -30,6 +33,149 @@ static const struct option table[] = {CLI_OPTIONS_OF_ALL,
                                       {NULL, 0, NULL, 0}};
 
 static const cli_syntax syntax = {":z:fr", table, help};
+
+/* ---- what -f shows: each change, as it comes ---- */
+
+/* A line that changes all the time is read once a second at most; a tree, in which not every
+ * directory can be watched, every 5 seconds. */
+#define PAUSE ZKL_SECOND
+#define TREE_PAUSE (5 * ZKL_SECOND)
+
+enum { WATCHES = 3 };
+
+typedef struct follower {
+    const cli_search *search;
+    cli_connection *connection;
+    bool json, shown; /* shown: the heading */
+    bool waits, changed;
+    char *paths[WATCHES];
+    zkl_node_watch *watches[WATCHES];
+    uint64_t tags[WATCHES];
+    cli_roster roster; /* what was shown */
+} follower;
+
+/* ---- changes ---- */
+
+/* Drops the content: the follower reads the line anew. The watch sends no further event until
+ * somebody takes what it has. */
+static void take_content(zkl_node_watch *watch) {
+    zkl_status status;
+    zkl_content *content = NULL;
+    if (zkl_node_watch_take(watch, &status, &content) && content)
+        zkl_content_free(content);
+}
+
+static bool on_event(void *context, const zkl_event *event) {
+    follower *f = context;
+    for (size_t i = 0; i < WATCHES; i++) {
+        if (f->watches[i] && f->tags[i] == event->tag) {
+            take_content(f->watches[i]);
+            f->changed = true;
+        }
+    }
+    return !(f->waits && f->changed);
+}
+
+/* The line itself, and the two of a semaphore. */
+static zkl_status watch(follower *f) {
+    static const char *const below[WATCHES] = {"", "/leases", "/locks"};
+    const char *path = f->search->path[1] ? f->search->path : "";
+    zkl_status status = ZKL_OK;
+    for (size_t i = 0; status == ZKL_OK && i < WATCHES; i++) {
+        f->paths[i] = cli_memory_print("%s%s", i == 0 ? f->search->path : path, below[i]);
+        f->tags[i] = cli_connection_tag(f->connection);
+        status = zkl_look_at(f->connection->client, f->paths[i], true, f->tags[i], &f->watches[i]);
+    }
+    return status;
+}
+
+static void wait_for_change(follower *f, zkl_nanos since) {
+    zkl_event event;
+    const bool below = f->search->below;
+    f->waits = true;
+    if (!f->changed)
+        cli_connection_await(f->connection, 0, below ? since + TREE_PAUSE : ZKL_NEVER, &event);
+    f->waits = false;
+    cli_connection_await(f->connection, 0, since + PAUSE, &event);
+    f->changed = false;
+}
+
+/* ---- what is shown ---- */
+
+static const cli_row *find(const cli_roster *roster, const cli_row *row) {
+    for (size_t i = 0; i < roster->count; i++) {
+        const cli_row *other = &roster->rows[i];
+        if (strcmp(other->node, row->node) == 0 && strcmp(other->path, row->path) == 0)
+            return other;
+    }
+    return NULL;
+}
+
+static void show_rows(follower *f, const cli_row *rows, size_t count) {
+    const cli_roster part = {(cli_row *)rows, count};
+    if (count == 0)
+        return;
+    for (size_t i = 0; f->json && i < count; i++) {
+        cli_row_print_json(&rows[i]);
+        putchar('\n');
+    }
+    if (!f->json)
+        cli_roster_print_table(&part, !f->shown);
+    f->shown = true;
+}
+
+/* Those that left, then those that came or changed. The rows' texts stay with their rosters. */
+static void show_changes(follower *f, const cli_roster *now) {
+    cli_row *changed = cli_memory_again(NULL, f->roster.count + now->count, sizeof *changed);
+    size_t count = 0;
+    for (size_t i = 0; i < f->roster.count; i++) {
+        if (!find(now, &f->roster.rows[i])) {
+            changed[count] = f->roster.rows[i];
+            changed[count++].standing = CLI_GONE;
+        }
+    }
+    for (size_t i = 0; i < now->count; i++) {
+        const cli_row *before = find(&f->roster, &now->rows[i]);
+        if (!before || before->standing != now->rows[i].standing)
+            changed[count++] = now->rows[i];
+    }
+    show_rows(f, changed, count);
+    fflush(stdout);
+    free(changed);
+}
+
+static int follow(follower *f) {
+    for (;;) {
+        const zkl_nanos since = zkl_now();
+        cli_roster now = {.count = 0};
+        const int code = cli_search_read(f->search, f->connection, &now);
+        if (code == 0)
+            show_changes(f, &now);
+        cli_roster_free(&f->roster);
+        f->roster = now;
+        if (code || ferror(stdout))
+            return code;
+        wait_for_change(f, since);
+    }
+}
+
+/* Goes on until the process ends, or the servers are away for too long: then it returns an exit
+ * code, after a complaint. */
+static int show_for_ever(const cli_search *search, cli_connection *connection, bool json) {
+    follower f = {.search = search, .connection = connection, .json = json};
+    connection->listener = (cli_listener){.fd = -1, .told = on_event, .context = &f};
+    const zkl_status status = search->below ? ZKL_OK : watch(&f);
+    const int code =
+        status == ZKL_OK ? follow(&f) : cli_connection_failure(connection, status, search->path);
+    for (size_t i = 0; i < WATCHES; i++) {
+        zkl_node_watch_drop(f.watches[i]);
+        free(f.paths[i]);
+    }
+    cli_roster_free(&f.roster);
+    return code;
+}
+
+/* ---- the command ---- */
 
 typedef struct wanted {
     cli_options options;
@@ -67,7 +213,7 @@ int cli_who(int argc, char **argv) {
     const cli_search search = {argv[optind], who.below, who.options.connect};
     code = cli_node_command_begin(&command, &who.options, search.path, CLI_PATH_READ);
     if (code == 0 && who.follow)
-        code = cli_who_follow(&search, &command.connection, who.json);
+        code = show_for_ever(&search, &command.connection, who.json);
     else if (code == 0)
         code = show(&command, &search, who.json);
     cli_node_command_end(&command);

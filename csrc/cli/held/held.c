@@ -4,9 +4,7 @@
 #include "cli/commands.h"
 
 #include "cli/complaint.h"
-#include "cli/exit_code.h"
 #include "cli/held/held_socket.h"
-#include "cli/nodes/guard.h"
 #include "cli/nodes/node_command.h"
 #include "cli/options.h"
 #include "cli/settings.h"

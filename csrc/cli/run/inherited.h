@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* signals: the signal mask and the ignored signals that zklock has inherited, which the command
- * gets back, and what zklock's own processes do with signals. */
-#ifndef RUN_SIGNALS_H
-#define RUN_SIGNALS_H
+/* inherited: what zklock has of its caller, and gives to the command or puts back: the signal mask,
+ * the ignored signals, and the controlling terminal. A command that zklock kills cannot put the
+ * terminal back itself: an editor leaves it raw, a shell keeps its foreground. */
+#ifndef ZKL_CLI_RUN_INHERITED_H
+#define ZKL_CLI_RUN_INHERITED_H
 
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/types.h>
+#include <termios.h>
+
+/* ---- signals ---- */
 
 struct signals {
     sigset_t mask;    /* inherited */
@@ -30,5 +35,17 @@ int cli_signals_open(const sigset_t *set);
 /* Ends this process by a signal, without a core. As process 1, or if that fails, it exits with 128
  * and the signal. */
 _Noreturn void cli_signals_die(int signal);
+
+/* ---- the terminal ---- */
+
+struct terminal {
+    bool there;      /* there is a controlling terminal */
+    bool foreground; /* the run began in its foreground */
+    struct termios settings;
+};
+
+void cli_terminal_read(struct terminal *terminal);
+/* Puts foreground and settings back, if the run began in the foreground. Blocks SIGTTOU. */
+void cli_terminal_restore(const struct terminal *terminal);
 
 #endif

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* number: numbers that a user writes: in decimals with a point, whatever the locale. */
-#ifndef ZKL_CLI_NUMBER_H
-#define ZKL_CLI_NUMBER_H
+/* value: what a user writes, read and checked: numbers, in decimals with a point whatever the
+ * locale, and paths, by the rules of docs/api.md. */
+#ifndef ZKL_CLI_VALUE_H
+#define ZKL_CLI_VALUE_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* ---- numbers ---- */
 
 /* A duration of at least 0: 0.5 is half a second, and so is 500ms; the units are ms, s, m, h and d.
  * false: the text is none. One that is too large for a double is infinite. */
@@ -23,5 +26,21 @@ typedef struct cli_seconds {
 int cli_number_seconds_of(const char *option, const char *text, cli_seconds range, double *seconds);
 int cli_number_whole_of(const char *option, const char *text, int64_t least, int64_t most,
                         int64_t *number);
+
+/* ---- paths ---- */
+
+typedef enum cli_path_use {
+    CLI_PATH_LOCK,
+    CLI_PATH_READ, /* of a node: / and what is below /zookeeper, too */
+    CLI_PATH_WRITE,
+    CLI_PATH_CREATE,
+    CLI_PATH_DELETE
+} cli_path_use;
+
+/* What is wrong with the path, or NULL; static. `hosts` has the chroot. */
+const char *cli_path_problem(const char *path, const char *hosts, cli_path_use use);
+
+/* The same; complains of `argument` and returns EX_USAGE, or 0. */
+int cli_path_check(const char *argument, const char *path, const char *hosts, cli_path_use use);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/doctor/finding.h"
+#include "cli/doctor/patient.h"
 
-#include "cli/memory.h"
 #include "cli/text.h"
 
 #include <stdarg.h>
