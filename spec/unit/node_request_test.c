@@ -107,11 +107,11 @@ static void warm_up(void) {
 static void the_first_read_of_a_handle_is_behind_a_sync_and_a_write(void) {
     make(NODE, "1");
     const size_t first = ask(ZKL_OP_GET, NODE, NULL);
-    CHECK_TEXT(fake_batch(one), "SDP"); /* in one flight */
+    CHECK_TEXT(fake_batch(one), "SDG"); /* in one flight */
     fake_settle(one);
     check_data(first, "1");
     const size_t next = ask(ZKL_OP_GET, NODE, NULL);
-    CHECK_TEXT(fake_batch(one), "P");
+    CHECK_TEXT(fake_batch(one), "G");
     fake_settle(one);
     check_data(next, "1");
 }
@@ -199,7 +199,7 @@ static void one_try_is_over_with_the_link(void) {
 static void one_try_ends_when_a_server_refuses_it_for_now(void) {
     make(NODE, "1");
     warm_up();
-    fake_refuse(zk, FAKE_PERFORM, NODE, ZTHROTTLEDOP, 1);
+    fake_refuse(zk, FAKE_GET, NODE, ZTHROTTLEDOP, 1);
     const size_t read = ask_once(ZKL_OP_GET, NODE, NULL);
     fake_settle(one);
     CHECK_TOLD(read, ZTHROTTLEDOP);
@@ -263,7 +263,7 @@ static void an_acl_is_read_behind_a_barrier(void) {
     for (unsigned closed = 0; closed < 2; closed++) {
         fake_find(zk, NODE, FAKE_LATEST)->closed = closed;
         const size_t i = ask(ZKL_OP_ACL, NODE, NULL);
-        CHECK_TEXT(fake_batch(one), closed ? "P" : "SDP");
+        CHECK_TEXT(fake_batch(one), closed ? "A" : "SDA");
         fake_settle(one);
         check_data(i, closed ? "digest:me:x:rwcda\n" : "world:anyone:rwcda\n");
         CHECK_INT(zkl_node_request_content(requests[i], 0)->exposed, !closed);
@@ -379,7 +379,7 @@ static void an_interrupted_read_costs_no_barrier(void) {
     interrupt(ask(ZKL_OP_GET, NODE, NULL));
     fake_settle(one);
     const size_t after = ask(ZKL_OP_GET, NODE, NULL);
-    CHECK_TEXT(fake_batch(one), "P");
+    CHECK_TEXT(fake_batch(one), "G");
     fake_settle(one);
     check_data(after, "1");
 }

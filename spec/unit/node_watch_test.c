@@ -220,7 +220,7 @@ static void nor_is_its_watch_left(void) {
 
 static void a_node_of_which_nothing_is_told_is_read_again_within_a_minute(void) {
     make(NODE, "1");
-    fake_refuse(zk, FAKE_PERFORM, NODE, ZNOAUTH, 0);
+    fake_refuse(zk, FAKE_GET, NODE, ZNOAUTH, 0);
     const size_t i = look(NODE, false);
     fake_settle(one);
     CHECK_TEXT(taken(i), "access denied");
@@ -232,7 +232,7 @@ static void a_node_of_which_nothing_is_told_is_read_again_within_a_minute(void) 
     fake_wait(zk, 300); /* the round rests */
     fake_connect(one);
     fake_settle(one);
-    fake_refuse(zk, FAKE_PERFORM, NODE, ZNOAUTH, 0);
+    fake_refuse(zk, FAKE_GET, NODE, ZNOAUTH, 0);
     fake_wait(zk, 60);
     fake_settle(one);
     CHECK_TEXT(taken(i), "access denied");

@@ -110,7 +110,7 @@ static size_t about_to_write(void) {
 
 static void without_a_mark_it_is_due_and_the_mark_has_the_token(void) {
     const size_t i = ask_and_mark(HOUR);
-    CHECK_TEXT(fake_batch(one), "TSDPPP"); /* one flight */
+    CHECK_TEXT(fake_batch(one), "TSDGEE"); /* one flight */
     settled(i, 0);
     check_token();
     check_no_scratch();
@@ -305,7 +305,7 @@ static void the_path_of_a_semaphore_is_of_the_wrong_kind(void) {
 static void another_identity_is_denied(void) {
     make(MARK, "77");
     pass(HOUR);
-    fake_refuse(zk, FAKE_PERFORM, MARK, ZNOAUTH, 1);
+    fake_refuse(zk, FAKE_GET, MARK, ZNOAUTH, 1);
     const size_t read = ask_and_mark(60);
     fake_settle(one);
     CHECK_TOLD(read, ZKL_ACCESS_DENIED);
@@ -379,7 +379,7 @@ static void a_mark_whose_write_is_unknown_is_read_back_behind_a_sync(void) {
     check_token();
     pass(5); /* a second write would show */
     fake_connect(one);
-    CHECK_TEXT(fake_batch(one) + strspn(fake_batch(one), "LGW"), "TSDPPP");
+    CHECK_TEXT(fake_batch(one) + strspn(fake_batch(one), "LGW"), "TSDGEE");
     settled(i, 0);
     CHECK_INT(fake_find(zk, MARK, FAKE_LATEST)->version, 0);
     settled(ask_and_mark(HOUR), HOUR - 5);
@@ -429,9 +429,9 @@ static void of_two_of_one_hold_one_has_written_the_mark(void) {
 /* One read of the first is refused for now, twice, and the second writes the mark meanwhile. */
 static void a_mark_that_another_of_the_hold_wrote_is_not_taken_for_its_own(void) {
     const size_t first = ask_and_mark(HOUR), second = ask_and_mark(HOUR);
-    fake_refuse(zk, FAKE_PERFORM, LINE "/locks", ZTHROTTLEDOP, 1);
+    fake_refuse(zk, FAKE_EXISTS, LINE "/locks", ZTHROTTLEDOP, 1);
     fake_settle(one);
-    fake_refuse(zk, FAKE_PERFORM, LINE "/locks", ZTHROTTLEDOP, 1);
+    fake_refuse(zk, FAKE_EXISTS, LINE "/locks", ZTHROTTLEDOP, 1);
     fake_wait(zk, 0.06);
     fake_settle(one);
     CHECK_LEFT(second, 0);

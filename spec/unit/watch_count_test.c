@@ -376,16 +376,16 @@ static void a_view_is_not_read_again_before_its_watch_is_taken_back(void) {
     fake_leave(one);
     fake_settle(one);
     directory_with_a_watch_to_take_back();
-    const unsigned reads = one->counts[FAKE_PERFORM];
+    const unsigned reads = one->counts[FAKE_LIST];
     one->deaf = ZMARSHALLINGERROR;
     while (fake_deliver(one))
         continue;
     one->deaf = ZOK;
     fake_settle(one);
-    CHECK_INT(one->counts[FAKE_PERFORM], reads);
+    CHECK_INT(one->counts[FAKE_LIST], reads);
     watch_wait(1);
     CHECK_INT(one->counts[FAKE_UNWATCH], 1);
-    CHECK_INT(one->counts[FAKE_PERFORM], reads + 1);
+    CHECK_INT(one->counts[FAKE_LIST], reads + 1);
     zkl_node_watch_quit(view);
     fake_leave(one);
     fake_settle(one);

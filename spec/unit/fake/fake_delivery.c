@@ -17,32 +17,25 @@ void fake_resume(fake_client *client) {
 }
 
 void fake_hand_over(fake_client *client, const fake_item *item) {
+    const bool good = item->rc == ZOK, one = good && item->op_count == 1;
     zkl_reply reply = {
         .rc = item->rc,
-        .path = item->op == FAKE_CREATE ? item->made : NULL,
-        .stat = item->rc == ZOK ? &item->stat : NULL,
-        .data = item->op == FAKE_GET ? item->made : NULL,
-        .length = item->op == FAKE_GET && item->made ? strlen(item->made) : 0,
-        .names = (const char *const *)item->names,
+        .path = one ? item->results->path : NULL,
+        .stat = one && item->op != FAKE_ERASE ? &item->results->stat : NULL,
+        .data = item->made,
+        .length = item->made ? strlen(item->made) : 0,
+        .names = item->names ? (const char *const *)item->names : (const char *const[]){NULL},
         .count = item->count,
-        .exposed = item->op == FAKE_ACL && item->rc == ZOK && !item->closed,
+        .exposed = good && item->op == FAKE_ACL && !item->closed,
     };
-    if (item->op == FAKE_PERFORM && item->rc == ZOK) {
-        reply.path = item->results->path;
-        reply.stat = item->ops->kind == ZKL_OP_DELETE ? NULL : &item->results->stat;
-        reply.data = item->made;
-        reply.length = item->made ? strlen(item->made) : 0;
-        reply.exposed = item->ops->kind == ZKL_OP_ACL && !item->closed;
-        if (item->ops->kind == ZKL_OP_CHILDREN && !reply.names)
-            reply.names = (const char *const[]){NULL};
-    } else if (item->op == FAKE_TRANSACT) {
+    if (item->op == FAKE_BATCH && good)
+        reply.stat = &item->stat;
+    if (item->op == FAKE_TRANSACT) {
         reply.stat = NULL;
         reply.outcomes = item->results;
         reply.count = item->op_count;
     }
-    if ((item->rc == ZOK || item->rc == ZNONODE) && item->op == FAKE_PERFORM && item->watch)
-        fake_watch_set(&client->listeners, item->path, item->watch_list, 0);
-    else if (item->rc == ZOK && item->watch)
+    if (item->watch)
         fake_watch_set(&client->listeners, item->path, item->watch_list, 0);
     if (item->rc == ZOK && item->op == FAKE_UNWATCH)
         fake_watch_remove(fake_watch_at(&client->listeners, item->path, item->watch_list));

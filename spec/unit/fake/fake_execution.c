@@ -68,6 +68,8 @@ static int make_all(fake_client *client, fake_item *item) {
 static int judge(const fake_client *client, const zkl_op *op) {
     const fake_servers *servers = client->servers;
     const bool reads = fake_is_read(op);
+    if (op->kind == ZKL_OP_ACL && strcmp(op->path, "/") == 0)
+        return ZOK; /* it is everybody's */
     const fake_node *node = fake_find(servers, op->path, reads ? client->view : FAKE_LATEST);
     if (op->kind == ZKL_OP_CREATE) {
         char parent[512];
@@ -109,22 +111,27 @@ static zkl_mode mode_of(const zkl_op *op) {
 }
 
 /* One that judge() lets pass. */
-static void apply(fake_client *client, const zkl_op *op, zkl_op_result *result) {
+static int apply(fake_client *client, const zkl_op *op, zkl_op_result *result) {
     fake_servers *servers = client->servers;
     fake_node *node = NULL;
+    int rc = ZOK;
+    if (op->kind == ZKL_OP_DELETE)
+        return fake_remove(servers, op->path);
+    if (op->kind == ZKL_OP_CREATE)
+        rc = fake_make(servers, op->path, op->data, mode_of(op), client->context.session, &node);
+    else if (op->kind == ZKL_OP_SET)
+        fake_write(servers, op->path, op->data);
+    if (rc != ZOK)
+        return rc;
     if (op->kind == ZKL_OP_CREATE) {
-        const int64_t owner = op->ephemeral ? client->context.session : 0;
-        CHECK_INT(fake_make(servers, op->path, op->data, mode_of(op), owner, &node), ZOK);
+        node->closed = op->acl != ZKL_ACL_OPEN;
         result->path = copy(node->path);
-    } else if (op->kind == ZKL_OP_DELETE) {
-        CHECK_INT(fake_remove(servers, op->path), ZOK);
-        return;
     } else {
-        if (op->kind == ZKL_OP_SET)
-            fake_write(servers, op->path, op->data);
         node = fake_find(servers, op->path, op->kind == ZKL_OP_SET ? FAKE_LATEST : client->view);
     }
-    result->stat = stat_of(servers, node);
+    if (node)
+        result->stat = stat_of(servers, node);
+    return ZOK;
 }
 
 static void watch_read(fake_client *client, fake_item *item, int rc) {
@@ -141,15 +148,16 @@ static void watch_read(fake_client *client, fake_item *item, int rc) {
 }
 
 static void read_acl(const fake_client *client, fake_item *item) {
-    item->closed = fake_find(client->servers, item->ops->path, client->view)->closed;
+    const fake_node *node = fake_find(client->servers, item->path, client->view);
+    item->closed = node && node->closed;
     item->made = copy(item->closed ? "digest:me:x:rwcda\n" : "world:anyone:rwcda\n");
 }
 
 static int perform(fake_client *client, fake_item *item) {
     const zkl_op *op = item->ops;
-    const int rc = judge(client, op);
+    int rc = judge(client, op);
     if (rc == ZOK)
-        apply(client, op, item->results);
+        rc = apply(client, op, item->results);
     if (rc == ZOK && op->kind == ZKL_OP_CHILDREN)
         list_children(client, item);
     if (rc == ZOK && op->kind == ZKL_OP_GET)
@@ -205,7 +213,7 @@ static int transact(fake_client *client, fake_item *item) {
     servers->within = true;
     for (size_t i = 0; rc == ZOK && i < item->op_count; i++)
         if (item->ops[i].kind != ZKL_OP_CHECK)
-            apply(client, &item->ops[i], &item->results[i]);
+            CHECK_INT(apply(client, &item->ops[i], &item->results[i]), ZOK);
     for (size_t i = 0; i < item->op_count; i++)
         if (item->ops[i].kind == ZKL_OP_CREATE) /* the servers tell only its path */
             item->results[i].stat = (zkl_stat){.czxid = 0};
@@ -222,70 +230,30 @@ static bool may_read(const fake_client *client, const char *path) {
 
 static int execute(fake_client *client, fake_item *item) {
     fake_servers *servers = client->servers;
-    fake_node *node = NULL;
     int rc = fake_refused(servers, item->op, item->path);
     if (rc == ZNOAUTH && item->op == FAKE_GET && may_read(client, item->path))
         rc = ZOK;
-    if (rc != ZOK)
+    if (rc != ZOK) {
+        item->watch = false;
         return rc;
+    }
     switch (item->op) {
-    case FAKE_CREATE:
-        rc = fake_make(servers, item->path, item->data, item->mode, client->context.session, &node);
-        caught_up(client, servers->zxid);
-        break;
-    case FAKE_ERASE:
-        rc = fake_remove(servers, item->path);
-        caught_up(client, servers->zxid);
-        return rc;
     case FAKE_SYNC:
-        if (client->tenure.deposed)
-            return ZOK; /* by one who still thinks that he leads */
-        caught_up(client, servers->zxid);
+        if (!client->tenure.deposed) /* or by one who still thinks that he leads */
+            caught_up(client, servers->zxid);
         return ZOK;
     case FAKE_UNWATCH:
         fake_watch_remove(fake_watch_at(&client->watches, item->path, item->watch_list));
-        return ZOK;
-    case FAKE_SET:
-        if (!fake_find(servers, item->path, FAKE_LATEST))
-            return ZNONODE;
-        fake_write(servers, item->path, item->data);
-        caught_up(client, servers->zxid);
         return ZOK;
     case FAKE_BATCH:
         rc = make_all(client, item);
         caught_up(client, servers->zxid);
         return rc;
-    case FAKE_PERFORM:
-        return perform(client, item);
     case FAKE_TRANSACT:
         return transact(client, item);
-    case FAKE_ACL:
-        if (strcmp(item->path, "/") == 0)
-            return ZOK; /* it is everybody's */
-        /* fall through */
     default:
-        node = fake_find(servers, item->path, client->view);
-        rc = node ? ZOK : ZNONODE;
+        return perform(client, item);
     }
-    if (rc != ZOK)
-        return rc;
-    item->stat = (zkl_stat){
-        .czxid = node->czxid, .session = node->owner, .ctime = 1000, .aversion = node->aversion};
-    if (item->op == FAKE_CREATE) {
-        node->closed = item->closed;
-        item->made = copy(node->path);
-    } else if (item->op == FAKE_ACL)
-        item->closed = node->closed;
-    else if (item->op == FAKE_LIST)
-        list_children(client, item);
-    else
-        item->made = copy(node->data);
-    if (item->watch) {
-        item->watch_list = item->op == FAKE_LIST;
-        fake_watch_set(&client->watches, item->path, item->watch_list,
-                       fake_seen_of(client, fake_changed_at(node, item->watch_list)));
-    }
-    return ZOK;
 }
 
 static bool is_write(const fake_item *item) {

@@ -63,8 +63,6 @@ zkl_reach fake_reach_of(const fake_item *item) {
     case FAKE_SET:
     case FAKE_TRANSACT:
         return ZKL_REACH_QUORUM;
-    case FAKE_PERFORM:
-        return fake_is_read(item->ops) ? ZKL_REACH_SERVER : ZKL_REACH_QUORUM;
     case FAKE_ERASE:
         return ZKL_REACH_ERASE;
     case FAKE_SYNC:

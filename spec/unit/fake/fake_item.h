@@ -14,11 +14,10 @@ typedef struct fake_item {
     char **paths; /* of a transaction */
     size_t path_count;
     char *mark;
-    zkl_op *ops; /* of a deed, or several; with their own paths and data */
+    zkl_op *ops; /* one, or several; with their own paths and data */
     size_t op_count;
     zkl_op_result *results;
-    zkl_mode mode;
-    bool closed;     /* the ACL to make it with, or the one that was read */
+    bool closed;     /* the ACL that was read */
     bool watch_list; /* of a list's watch, not of a get's */
     bool watch, watch_event, carried;
     zkl_change change;

@@ -30,23 +30,77 @@ static int take(zkl_port *port, fake_op op, const char *path, zkl_return back, f
     return ZOK;
 }
 
-static int fake_port_create(zkl_port *port, const char *path, const char *data, zkl_mode mode,
-                            zkl_acl acl, zkl_return back) {
-    fake_item *item;
-    const int rc = take(port, FAKE_CREATE, path, back, &item);
-    if (rc != ZOK)
-        return rc;
-    item->closed = acl != ZKL_ACL_OPEN;
-    item->data = copy(data);
-    item->mode = mode;
-    return ZOK;
-}
-
 static bool asked_twice(const fake_item *item, zkl_return back) {
     for (; item; item = item->next)
         if (!item->watch_event && item->op == FAKE_LIST && item->back.receiver == back.receiver)
             return true;
     return false;
+}
+
+static void copy_ops(fake_item *item, const zkl_op *ops, size_t count) {
+    item->ops = calloc(count, sizeof *item->ops);
+    item->results = calloc(count, sizeof *item->results);
+    must(item->ops && item->results);
+    for (; item->op_count < count; item->op_count++) {
+        zkl_op *own = &item->ops[item->op_count];
+        *own = ops[item->op_count];
+        CHECK(own->path[0] == '/' && !strstr(own->path, "//"));
+        own->path = copy(own->path);
+        own->data = own->data ? copy(own->data) : NULL; /* the tests have no NUL in it */
+    }
+}
+
+static fake_op class_of(zkl_op_kind kind) {
+    switch (kind) {
+    case ZKL_OP_GET:
+        return FAKE_GET;
+    case ZKL_OP_EXISTS:
+        return FAKE_EXISTS;
+    case ZKL_OP_CHILDREN:
+        return FAKE_LIST;
+    case ZKL_OP_CREATE:
+        return FAKE_CREATE;
+    case ZKL_OP_SET:
+        return FAKE_SET;
+    case ZKL_OP_DELETE:
+        return FAKE_ERASE;
+    case ZKL_OP_ACL:
+        return FAKE_ACL;
+    case ZKL_OP_CHECK:
+        break;
+    }
+    must(false); /* only in a transaction */
+    return FAKE_OPS;
+}
+
+static int fake_port_perform(zkl_port *port, const zkl_op *op, bool watch, zkl_return back) {
+    fake_client *client = (fake_client *)port;
+    const fake_op what = class_of(op->kind);
+    /* One line, one list in flight. */
+    CHECK(what != FAKE_LIST ||
+          (!asked_twice(client->sent, back) && !asked_twice(client->inbound, back)));
+    fake_item *item;
+    const int rc = take(port, what, op->path, back, &item);
+    if (rc != ZOK)
+        return rc;
+    copy_ops(item, op, 1);
+    item->watch = watch;
+    return ZOK;
+}
+
+static int fake_port_create(zkl_port *port, const char *path, const char *data, zkl_mode mode,
+                            zkl_acl acl, zkl_return back) {
+    const zkl_op op = {
+        .kind = ZKL_OP_CREATE,
+        .path = path,
+        .data = data,
+        .length = strlen(data),
+        .ephemeral = mode == ZKL_EPHEMERAL || mode == ZKL_EPHEMERAL_SEQUENCE,
+        .sequential = mode == ZKL_EPHEMERAL_SEQUENCE,
+        .container = mode == ZKL_CONTAINER,
+        .acl = acl,
+    };
+    return fake_port_perform(port, &op, false, back);
 }
 
 static int fake_port_create_all(zkl_port *port, const zkl_batch *batch, zkl_acl acl,
@@ -66,30 +120,17 @@ static int fake_port_create_all(zkl_port *port, const zkl_batch *batch, zkl_acl 
 }
 
 static int fake_port_list(zkl_port *port, const char *path, bool watch, zkl_return back) {
-    fake_client *client = (fake_client *)port;
-    /* One line, one list in flight. */
-    CHECK(!asked_twice(client->sent, back) && !asked_twice(client->inbound, back));
-    fake_item *item;
-    const int rc = take(port, FAKE_LIST, path, back, &item);
-    if (rc == ZOK)
-        item->watch = watch;
-    return rc;
+    return fake_port_perform(port, &(zkl_op){.kind = ZKL_OP_CHILDREN, .path = path}, watch, back);
 }
 
 static int fake_port_get(zkl_port *port, const char *path, bool watch, zkl_return back) {
-    fake_item *item;
-    const int rc = take(port, FAKE_GET, path, back, &item);
-    if (rc == ZOK)
-        item->watch = watch;
-    return rc;
+    return fake_port_perform(port, &(zkl_op){.kind = ZKL_OP_GET, .path = path}, watch, back);
 }
 
 static int fake_port_set(zkl_port *port, const char *path, const char *data, zkl_return back) {
-    fake_item *item;
-    const int rc = take(port, FAKE_SET, path, back, &item);
-    if (rc == ZOK)
-        item->data = copy(data);
-    return rc;
+    const zkl_op op = {
+        .kind = ZKL_OP_SET, .path = path, .data = data, .length = strlen(data), .version = -1};
+    return fake_port_perform(port, &op, false, back);
 }
 
 static int fake_port_erase(zkl_port *port, const char *path, zkl_return back) {
@@ -99,7 +140,8 @@ static int fake_port_erase(zkl_port *port, const char *path, zkl_return back) {
     const bool own =
         zkl_znode_guid(strrchr(path, '/') + 1, &guid) && guid.client == client->context.guid;
     CHECK(own || strcmp(path, client->heart.nothing) == 0);
-    return take(port, FAKE_ERASE, path, back, NULL);
+    const zkl_op op = {.kind = ZKL_OP_DELETE, .path = path, .version = -1};
+    return fake_port_perform(port, &op, false, back);
 }
 
 static int fake_port_sync(zkl_port *port, const char *path, zkl_return back) {
@@ -120,30 +162,7 @@ static int fake_port_unwatch(zkl_port *port, const char *path, bool list, zkl_re
 }
 
 static int fake_port_get_acl(zkl_port *port, const char *path, zkl_return back) {
-    return take(port, FAKE_ACL, path, back, NULL);
-}
-
-static void copy_ops(fake_item *item, const zkl_op *ops, size_t count) {
-    item->ops = calloc(count, sizeof *item->ops);
-    item->results = calloc(count, sizeof *item->results);
-    must(item->ops && item->results);
-    for (; item->op_count < count; item->op_count++) {
-        zkl_op *own = &item->ops[item->op_count];
-        *own = ops[item->op_count];
-        CHECK(own->path[0] == '/' && !strstr(own->path, "//"));
-        own->path = copy(own->path);
-        own->data = own->data ? copy(own->data) : NULL; /* the tests have no NUL in it */
-    }
-}
-
-static int fake_port_perform(zkl_port *port, const zkl_op *op, bool watch, zkl_return back) {
-    fake_item *item;
-    const int rc = take(port, FAKE_PERFORM, op->path, back, &item);
-    if (rc != ZOK)
-        return rc;
-    copy_ops(item, op, 1);
-    item->watch = watch;
-    return ZOK;
+    return fake_port_perform(port, &(zkl_op){.kind = ZKL_OP_ACL, .path = path}, false, back);
 }
 
 static int fake_port_transact(zkl_port *port, const zkl_op *ops, size_t count, zkl_return back) {

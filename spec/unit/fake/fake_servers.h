@@ -19,7 +19,7 @@ typedef enum fake_op {
     FAKE_BATCH,
     FAKE_SET,
     FAKE_ACL,
-    FAKE_PERFORM,
+    FAKE_EXISTS,
     FAKE_TRANSACT,
     FAKE_OPS
 } fake_op;
