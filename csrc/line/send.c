@@ -153,7 +153,8 @@ void zkl_send_create(zkl_contender *c) {
 static bool erase(zkl_line *line, const char *name, zkl_return back) {
     zkl_port *port = line->context->port;
     char *path = node_path(line, name);
-    const bool sent = path && port->call->erase(port, path, back) == ZOK;
+    const zkl_op op = {.kind = ZKL_OP_DELETE, .path = path, .version = -1};
+    const bool sent = path && port->call->perform(port, &op, false, back) == ZOK;
     free(path);
     if (!sent)
         zkl_line_retry_later(line);
@@ -307,10 +308,10 @@ static bool has_lost_create(zkl_line *line) {
 /* A lagging server could return a list without our own node, and a deposed leader would answer a
  * sync. So the list goes out behind a write: a delete of a node that does not exist. */
 static bool send_barrier(const zkl_line *line) {
-    const zkl_context *context = line->context;
-    return context->port->call->erase(context->port, context->nothing,
-                                      (zkl_return){line->receiver.id, ZKL_REQUEST_BARRIER, 0}) ==
-           ZOK;
+    zkl_port *port = line->context->port;
+    const zkl_op barrier = zkl_context_barrier(line->context);
+    const zkl_return back = {line->receiver.id, ZKL_REQUEST_BARRIER, 0};
+    return port->call->perform(port, &barrier, false, back) == ZOK;
 }
 
 void zkl_send_list(zkl_line *line) {

@@ -9,8 +9,9 @@ enum { SYNC, WRITE };
 
 int zkl_barrier_send(zkl_context *context, zkl_return back, int prelude) {
     zkl_port *port = context->port;
+    const zkl_op barrier = zkl_context_barrier(context);
     const int rc = port->call->sync(port, "/", (zkl_return){back.receiver, prelude, back.detail});
-    return rc == ZOK ? port->call->erase(port, context->nothing, back) : rc;
+    return rc == ZOK ? port->call->perform(port, &barrier, false, back) : rc;
 }
 
 /* A write that was cut off or refused goes out again before the next read. */

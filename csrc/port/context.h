@@ -67,6 +67,11 @@ static inline bool zkl_context_is_linked(const zkl_context *context) {
     return context->port != &zkl_port_refusing;
 }
 
+/* Deletes `nothing`. */
+static inline zkl_op zkl_context_barrier(const zkl_context *context) {
+    return (zkl_op){.kind = ZKL_OP_DELETE, .path = context->nothing, .version = -1};
+}
+
 /* For a waiter that could hold if the session were certain: true if it has waited for that so long
  * that it should let others go first. `since` belongs to the waiter, and is 0 when it begins to
  * wait. */

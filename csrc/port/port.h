@@ -75,7 +75,6 @@ typedef struct zkl_port_table {
     int (*list)(zkl_port *, const char *path, bool watch, zkl_return);
     int (*get)(zkl_port *, const char *path, bool watch, zkl_return);
     int (*set)(zkl_port *, const char *path, const char *data, zkl_return); /* of any version */
-    int (*erase)(zkl_port *, const char *path, zkl_return);
     int (*sync)(zkl_port *, const char *path, zkl_return);
     /* Removes all our watches on the path: those that `list` has set, or those that `get` has
      * set. */

@@ -46,7 +46,6 @@ static const zkl_port_table table = {
     .list = with_flag,
     .get = with_flag,
     .set = set,
-    .erase = at_path,
     .sync = at_path,
     .unwatch = with_flag,
     .get_acl = at_path,

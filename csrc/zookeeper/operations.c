@@ -269,13 +269,6 @@ static int port_set(zkl_port *port, const char *path, const char *data, zkl_retu
         r, zoo_aset(link->handle, path, data, (int)strlen(data), -1, on_stat, r));
 }
 
-static int port_erase(zkl_port *port, const char *path, zkl_return back) {
-    zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
-    request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_ERASE);
-    return r ? zkl_outgoing_request_sent(r, zoo_adelete(link->handle, path, -1, on_void, r))
-             : ZMARSHALLINGERROR;
-}
-
 static int port_sync(zkl_port *port, const char *path, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
     request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_LEADER);
@@ -307,7 +300,6 @@ static const zkl_port_table table = {port_create,
                                      port_list,
                                      port_get,
                                      port_set,
-                                     port_erase,
                                      port_sync,
                                      port_unwatch,
                                      port_get_acl,

@@ -171,8 +171,8 @@ static int hand_over(model *m, bool write, zkl_return back) {
     return ZOK;
 }
 
-static int model_erase(zkl_port *port, const char *path, zkl_return back) {
-    (void)path;
+static int model_perform(zkl_port *port, const zkl_op *op, bool watch, zkl_return back) {
+    CHECK(op->kind == ZKL_OP_DELETE && !watch);
     return hand_over((model *)port, true, back);
 }
 
@@ -181,7 +181,7 @@ static int model_sync(zkl_port *port, const char *path, zkl_return back) {
     return hand_over((model *)port, false, back);
 }
 
-static const zkl_port_table table = {.erase = model_erase, .sync = model_sync};
+static const zkl_port_table table = {.perform = model_perform, .sync = model_sync};
 
 static void refreshed(zkl_heart *heart) {
     (void)heart;

@@ -251,7 +251,7 @@ static void one_that_ends_with_a_server_suspends_its_client(void) {
     zkl_port *port = world.context.port;
     const zkl_op op = {.kind = ZKL_OP_DELETE, .path = "/a", .version = -1};
     CHECK_INT(port->call->transact(port, &op, 1, (zkl_return){0}), ZINVALIDSTATE);
-    CHECK_INT(port->call->erase(port, "/a", (zkl_return){0}), ZINVALIDSTATE);
+    CHECK_INT(port->call->perform(port, &op, false, (zkl_return){0}), ZINVALIDSTATE);
 }
 
 /* Its nodes are gone before they could be deleted; every link is closed all the same (end). */

@@ -25,8 +25,8 @@ static int sent(const zkl_port *port, const char *what, zkl_return back) {
     return ZOK;
 }
 
-static int erase(zkl_port *port, const char *path, zkl_return back) {
-    CHECK(strncmp(path, "/zklock-", 8) == 0);
+static int perform(zkl_port *port, const zkl_op *op, bool watch, zkl_return back) {
+    CHECK(op->kind == ZKL_OP_DELETE && strncmp(op->path, "/zklock-", 8) == 0 && !watch);
     return sent(port, "D", back);
 }
 
@@ -34,7 +34,7 @@ static int sync_(zkl_port *port, const char *path, zkl_return back) {
     CHECK_TEXT(path, "/");
     return sent(port, "S", back);
 }
-static const zkl_port_table calls = {.erase = erase, .sync = sync_};
+static const zkl_port_table calls = {.perform = perform, .sync = sync_};
 
 zkl_nanos zkl_link_asked(const zkl_config *config) {
     return zkl_clock_duration(config->session_timeout);

@@ -5,6 +5,7 @@
 #include "fake_item.h"
 #include "fake_watch.h"
 #include "must.h"
+#include "nodes/node_request_answer.h"
 #include "scarce.h"
 
 #include <zookeeper/zookeeper.h>
@@ -73,12 +74,22 @@ static fake_op class_of(zkl_op_kind kind) {
     return FAKE_OPS;
 }
 
+/* For itself the engine deletes no node but our own. */
+static bool may_erase(const fake_client *client, const char *path, zkl_return back) {
+    zkl_guid guid;
+    if (zkl_znode_guid(strrchr(path, '/') + 1, &guid) && guid.client == client->context.guid)
+        return true;
+    const zkl_receiver *r = zkl_receiver_find(&client->context.receivers, back.receiver);
+    return strcmp(path, client->heart.nothing) == 0 || r->answer == zkl_node_request_answered;
+}
+
 static int fake_port_perform(zkl_port *port, const zkl_op *op, bool watch, zkl_return back) {
     fake_client *client = (fake_client *)port;
     const fake_op what = class_of(op->kind);
     /* One line, one list in flight. */
     CHECK(what != FAKE_LIST ||
           (!asked_twice(client->sent, back) && !asked_twice(client->inbound, back)));
+    CHECK(what != FAKE_ERASE || may_erase(client, op->path, back));
     fake_item *item;
     const int rc = take(port, what, op->path, back, &item);
     if (rc != ZOK)
@@ -133,17 +144,6 @@ static int fake_port_set(zkl_port *port, const char *path, const char *data, zkl
     return fake_port_perform(port, &op, false, back);
 }
 
-static int fake_port_erase(zkl_port *port, const char *path, zkl_return back) {
-    fake_client *client = (fake_client *)port;
-    zkl_guid guid;
-    /* Nobody's node but our own is ever deleted. */
-    const bool own =
-        zkl_znode_guid(strrchr(path, '/') + 1, &guid) && guid.client == client->context.guid;
-    CHECK(own || strcmp(path, client->heart.nothing) == 0);
-    const zkl_op op = {.kind = ZKL_OP_DELETE, .path = path, .version = -1};
-    return fake_port_perform(port, &op, false, back);
-}
-
 static int fake_port_sync(zkl_port *port, const char *path, zkl_return back) {
     return take(port, FAKE_SYNC, path, back, NULL);
 }
@@ -174,9 +174,9 @@ static int fake_port_transact(zkl_port *port, const zkl_op *ops, size_t count, z
 }
 
 static const zkl_port_table table = {fake_port_create,  fake_port_create_all, fake_port_list,
-                                     fake_port_get,     fake_port_set,        fake_port_erase,
-                                     fake_port_sync,    fake_port_unwatch,    fake_port_get_acl,
-                                     fake_port_perform, fake_port_transact};
+                                     fake_port_get,     fake_port_set,        fake_port_sync,
+                                     fake_port_unwatch, fake_port_get_acl,    fake_port_perform,
+                                     fake_port_transact};
 
 static void fire_all(fake_servers *servers) {
     for (fake_client *c = servers->clients; c; c = c->next)
