@@ -74,7 +74,6 @@ typedef struct zkl_port_table {
     int (*create_all)(zkl_port *, const zkl_batch *, zkl_acl, zkl_return);
     int (*list)(zkl_port *, const char *path, bool watch, zkl_return);
     int (*get)(zkl_port *, const char *path, bool watch, zkl_return);
-    int (*set)(zkl_port *, const char *path, const char *data, zkl_return); /* of any version */
     int (*sync)(zkl_port *, const char *path, zkl_return);
     /* Removes all our watches on the path: those that `list` has set, or those that `get` has
      * set. */

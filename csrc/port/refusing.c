@@ -25,11 +25,6 @@ static int with_flag(zkl_port *port, const char *path, bool flag, zkl_return bac
     return ZINVALIDSTATE;
 }
 
-static int set(zkl_port *port, const char *path, const char *data, zkl_return back) {
-    (void)port, (void)path, (void)data, (void)back;
-    return ZINVALIDSTATE;
-}
-
 static int perform(zkl_port *port, const zkl_op *op, bool watch, zkl_return back) {
     (void)port, (void)op, (void)watch, (void)back;
     return ZINVALIDSTATE;
@@ -45,7 +40,6 @@ static const zkl_port_table table = {
     .create_all = create_all,
     .list = with_flag,
     .get = with_flag,
-    .set = set,
     .sync = at_path,
     .unwatch = with_flag,
     .get_acl = at_path,

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <zookeeper/zookeeper.h>
 
 /* Pauses after answers without a result. */
@@ -27,7 +28,12 @@ static int ask(zkl_revocation *revocation, const char *node) {
     if (asprintf(&path, "%s/%s", listing->path, node) < 0)
         return ZMARSHALLINGERROR;
     const zkl_return back = {revocation->receiver.id, 0, 0};
-    const int rc = port->call->set(port, path, ZKL_REVOKE, back);
+    const zkl_op op = {.kind = ZKL_OP_SET,
+                       .path = path,
+                       .data = ZKL_REVOKE,
+                       .length = strlen(ZKL_REVOKE),
+                       .version = -1};
+    const int rc = port->call->perform(port, &op, false, back);
     free(path);
     return rc;
 }

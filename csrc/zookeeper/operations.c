@@ -255,20 +255,6 @@ static int port_get(zkl_port *port, const char *path, bool watch, zkl_return bac
                                                   on_get, r));
 }
 
-static void on_stat(int rc, const struct Stat *stat, const void *data) {
-    (void)stat;
-    zkl_outgoing_request_answer((request *)data, &(zkl_reply){.rc = rc});
-}
-
-static int port_set(zkl_port *port, const char *path, const char *data, zkl_return back) {
-    zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
-    request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_QUORUM);
-    if (!r)
-        return ZMARSHALLINGERROR;
-    return zkl_outgoing_request_sent(
-        r, zoo_aset(link->handle, path, data, (int)strlen(data), -1, on_stat, r));
-}
-
 static int port_sync(zkl_port *port, const char *path, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
     request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_LEADER);
@@ -295,16 +281,17 @@ static int port_get_acl(zkl_port *port, const char *path, zkl_return back) {
              : ZMARSHALLINGERROR;
 }
 
-static const zkl_port_table table = {port_create,
-                                     port_create_all,
-                                     port_list,
-                                     port_get,
-                                     port_set,
-                                     port_sync,
-                                     port_unwatch,
-                                     port_get_acl,
-                                     zkl_node_operations_perform,
-                                     zkl_node_operations_transact};
+static const zkl_port_table table = {
+    .create = port_create,
+    .create_all = port_create_all,
+    .list = port_list,
+    .get = port_get,
+    .sync = port_sync,
+    .unwatch = port_unwatch,
+    .get_acl = port_get_acl,
+    .perform = zkl_node_operations_perform,
+    .transact = zkl_node_operations_transact,
+};
 
 const zkl_port_table *zkl_operations(void) {
     return &table;

@@ -138,12 +138,6 @@ static int fake_port_get(zkl_port *port, const char *path, bool watch, zkl_retur
     return fake_port_perform(port, &(zkl_op){.kind = ZKL_OP_GET, .path = path}, watch, back);
 }
 
-static int fake_port_set(zkl_port *port, const char *path, const char *data, zkl_return back) {
-    const zkl_op op = {
-        .kind = ZKL_OP_SET, .path = path, .data = data, .length = strlen(data), .version = -1};
-    return fake_port_perform(port, &op, false, back);
-}
-
 static int fake_port_sync(zkl_port *port, const char *path, zkl_return back) {
     return take(port, FAKE_SYNC, path, back, NULL);
 }
@@ -173,10 +167,17 @@ static int fake_port_transact(zkl_port *port, const zkl_op *ops, size_t count, z
     return rc;
 }
 
-static const zkl_port_table table = {fake_port_create,  fake_port_create_all, fake_port_list,
-                                     fake_port_get,     fake_port_set,        fake_port_sync,
-                                     fake_port_unwatch, fake_port_get_acl,    fake_port_perform,
-                                     fake_port_transact};
+static const zkl_port_table table = {
+    .create = fake_port_create,
+    .create_all = fake_port_create_all,
+    .list = fake_port_list,
+    .get = fake_port_get,
+    .sync = fake_port_sync,
+    .unwatch = fake_port_unwatch,
+    .get_acl = fake_port_get_acl,
+    .perform = fake_port_perform,
+    .transact = fake_port_transact,
+};
 
 static void fire_all(fake_servers *servers) {
     for (fake_client *c = servers->clients; c; c = c->next)
