@@ -207,7 +207,8 @@ void zkl_send_erase(zkl_contender *c) {
 static bool get(zkl_line *line, const char *name, bool watch, zkl_return back) {
     zkl_port *port = line->context->port;
     char *path = node_path(line, name);
-    const bool sent = path && port->call->get(port, path, watch, back) == ZOK;
+    const zkl_op op = {.kind = ZKL_OP_GET, .path = path};
+    const bool sent = path && port->call->perform(port, &op, watch, back) == ZOK;
     free(path);
     if (!sent)
         zkl_line_retry_later(line);

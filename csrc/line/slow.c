@@ -104,8 +104,9 @@ static bool read_data(zkl_first_node *first) {
     if (asprintf(&path, "%s/%s", line->path, first->name) < 0)
         return false;
     zkl_port *port = line->context->port;
-    first->reading =
-        port->call->get(port, path, false, (zkl_return){first->receiver.id, 0, 0}) == ZOK;
+    const zkl_op op = {.kind = ZKL_OP_GET, .path = path};
+    const zkl_return back = {first->receiver.id, 0, 0};
+    first->reading = port->call->perform(port, &op, false, back) == ZOK;
     free(path);
     return first->reading;
 }

@@ -73,10 +73,8 @@ typedef struct zkl_port_table {
      * nodes. */
     int (*create_all)(zkl_port *, const zkl_batch *, zkl_acl, zkl_return);
     int (*list)(zkl_port *, const char *path, bool watch, zkl_return);
-    int (*get)(zkl_port *, const char *path, bool watch, zkl_return);
     int (*sync)(zkl_port *, const char *path, zkl_return);
-    /* Removes all our watches on the path: those that `list` has set, or those that `get` has
-     * set. */
+    /* Removes all our watches on the path: those that `list` has set, or the others. */
     int (*unwatch)(zkl_port *, const char *path, bool list, zkl_return);
     int (*get_acl)(zkl_port *, const char *path, zkl_return);
     /* A host's operation on a node; the op's path is full. `watch`: sets a watch, if the op

@@ -39,7 +39,6 @@ static const zkl_port_table table = {
     .create = create,
     .create_all = create_all,
     .list = with_flag,
-    .get = with_flag,
     .sync = at_path,
     .unwatch = with_flag,
     .get_acl = at_path,

@@ -38,7 +38,8 @@ static int ask_for(zkl_listing *listing, size_t index) {
     if (asprintf(&path, "%s/%s", listing->path, listing->snapshot.children[index].name) < 0)
         return ZMARSHALLINGERROR;
     const zkl_return back = {listing->receiver.id, READ, (int32_t)index};
-    const int rc = context->port->call->get(context->port, path, false, back);
+    const zkl_op op = {.kind = ZKL_OP_GET, .path = path};
+    const int rc = context->port->call->perform(context->port, &op, false, back);
     free(path);
     return rc;
 }

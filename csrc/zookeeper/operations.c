@@ -103,21 +103,6 @@ static void on_acl(int rc, struct ACL_vector *acl, struct Stat *stat, const void
     zkl_outgoing_request_answer((request *)data, &reply);
 }
 
-static void on_get(int rc, const char *value, int length, const struct Stat *stat,
-                   const void *data) {
-    zkl_reply reply = {.rc = rc};
-    zkl_stat copy;
-    if (rc == ZOK && stat && (value || length <= 0)) {
-        copy = zkl_outgoing_request_stat(stat);
-        reply.stat = &copy;
-        reply.data = length > 0 ? value : "";
-        reply.length = length > 0 ? (size_t)length : 0;
-    } else if (rc == ZOK) {
-        reply.rc = ZKL_CORRUPT;
-    }
-    zkl_outgoing_request_answer((request *)data, &reply);
-}
-
 /* ---- the table ---- */
 
 static int mode_of(zkl_mode mode) {
@@ -245,16 +230,6 @@ static int port_list(zkl_port *port, const char *path, bool watch, zkl_return ba
                                      zoo_awget_children(link->handle, path, fn, link, on_list, r));
 }
 
-static int port_get(zkl_port *port, const char *path, bool watch, zkl_return back) {
-    zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
-    request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_SERVER);
-    if (!r)
-        return ZMARSHALLINGERROR;
-    return zkl_outgoing_request_sent(r, zoo_awget(link->handle, path,
-                                                  watch ? zkl_outgoing_request_watched : NULL, link,
-                                                  on_get, r));
-}
-
 static int port_sync(zkl_port *port, const char *path, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
     request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_LEADER);
@@ -285,7 +260,6 @@ static const zkl_port_table table = {
     .create = port_create,
     .create_all = port_create_all,
     .list = port_list,
-    .get = port_get,
     .sync = port_sync,
     .unwatch = port_unwatch,
     .get_acl = port_get_acl,

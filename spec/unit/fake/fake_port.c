@@ -134,10 +134,6 @@ static int fake_port_list(zkl_port *port, const char *path, bool watch, zkl_retu
     return fake_port_perform(port, &(zkl_op){.kind = ZKL_OP_CHILDREN, .path = path}, watch, back);
 }
 
-static int fake_port_get(zkl_port *port, const char *path, bool watch, zkl_return back) {
-    return fake_port_perform(port, &(zkl_op){.kind = ZKL_OP_GET, .path = path}, watch, back);
-}
-
 static int fake_port_sync(zkl_port *port, const char *path, zkl_return back) {
     return take(port, FAKE_SYNC, path, back, NULL);
 }
@@ -171,7 +167,6 @@ static const zkl_port_table table = {
     .create = fake_port_create,
     .create_all = fake_port_create_all,
     .list = fake_port_list,
-    .get = fake_port_get,
     .sync = fake_port_sync,
     .unwatch = fake_port_unwatch,
     .get_acl = fake_port_get_acl,
