@@ -22,7 +22,8 @@ static void send_get_acl(zkl_line *line) {
     const zkl_return back = {line->receiver.id, ZKL_REQUEST_ACL, 0};
     if (line->acl_asked || !zkl_context_is_linked(line->context))
         return;
-    line->acl_asked = port->call->get_acl(port, line->path, back) == ZOK;
+    const zkl_op op = {.kind = ZKL_OP_ACL, .path = line->path};
+    line->acl_asked = port->call->perform(port, &op, false, back) == ZOK;
     if (!line->acl_asked)
         zkl_line_retry_later(line);
 }

@@ -89,8 +89,9 @@ static int each_level(zkl_parents *parents,
 
 static int look_at(zkl_parents *parents, const char *level, size_t end) {
     zkl_port *port = parents->context->port;
+    const zkl_op op = {.kind = ZKL_OP_ACL, .path = level};
     parents->unanswered++;
-    return port->call->get_acl(port, level,
+    return port->call->perform(port, &op, false,
                                (zkl_return){parents->receiver.id, LOOKED_AT, (int32_t)end});
 }
 

@@ -76,7 +76,6 @@ typedef struct zkl_port_table {
     int (*sync)(zkl_port *, const char *path, zkl_return);
     /* Removes all our watches on the path: those that `list` has set, or the others. */
     int (*unwatch)(zkl_port *, const char *path, bool list, zkl_return);
-    int (*get_acl)(zkl_port *, const char *path, zkl_return);
     /* A host's operation on a node; the op's path is full. `watch`: sets a watch, if the op
      * reads. */
     int (*perform)(zkl_port *, const zkl_op *op, bool watch, zkl_return);

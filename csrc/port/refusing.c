@@ -41,7 +41,6 @@ static const zkl_port_table table = {
     .list = with_flag,
     .sync = at_path,
     .unwatch = with_flag,
-    .get_acl = at_path,
     .perform = perform,
     .transact = transact,
 };

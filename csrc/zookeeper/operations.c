@@ -2,7 +2,6 @@
 #include "zookeeper/operations.h"
 
 #include "recipe/validity.h"
-#include "zookeeper/acl_exposure.h"
 #include "zookeeper/node_operations.h"
 #include "zookeeper/outgoing_request.h"
 
@@ -89,18 +88,6 @@ static void on_list_of(int rc, const struct String_vector *names, const struct S
     const bool complete = rc != ZOK || stat;
     const zkl_stat copy = stat ? zkl_outgoing_request_stat(stat) : (zkl_stat){0};
     listed(complete ? rc : ZKL_CORRUPT, names, &copy, data);
-}
-
-static void on_acl(int rc, struct ACL_vector *acl, struct Stat *stat, const void *data) {
-    zkl_reply reply = {.rc = rc};
-    zkl_stat copy;
-    if (rc == ZOK && stat && zkl_acl_exposure_of(acl, &reply.exposed)) {
-        copy = zkl_outgoing_request_stat(stat);
-        reply.stat = &copy;
-    } else if (rc == ZOK) {
-        reply.rc = ZKL_CORRUPT;
-    }
-    zkl_outgoing_request_answer((request *)data, &reply);
 }
 
 /* ---- the table ---- */
@@ -249,20 +236,12 @@ static int port_unwatch(zkl_port *port, const char *path, bool list, zkl_return 
              : ZMARSHALLINGERROR;
 }
 
-static int port_get_acl(zkl_port *port, const char *path, zkl_return back) {
-    zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
-    request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_SERVER);
-    return r ? zkl_outgoing_request_sent(r, zoo_aget_acl(link->handle, path, on_acl, r))
-             : ZMARSHALLINGERROR;
-}
-
 static const zkl_port_table table = {
     .create = port_create,
     .create_all = port_create_all,
     .list = port_list,
     .sync = port_sync,
     .unwatch = port_unwatch,
-    .get_acl = port_get_acl,
     .perform = zkl_node_operations_perform,
     .transact = zkl_node_operations_transact,
 };

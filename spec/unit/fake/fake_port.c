@@ -151,10 +151,6 @@ static int fake_port_unwatch(zkl_port *port, const char *path, bool list, zkl_re
     return rc;
 }
 
-static int fake_port_get_acl(zkl_port *port, const char *path, zkl_return back) {
-    return fake_port_perform(port, &(zkl_op){.kind = ZKL_OP_ACL, .path = path}, false, back);
-}
-
 static int fake_port_transact(zkl_port *port, const zkl_op *ops, size_t count, zkl_return back) {
     fake_item *item;
     const int rc = take(port, FAKE_TRANSACT, ops[0].path, back, &item);
@@ -169,7 +165,6 @@ static const zkl_port_table table = {
     .list = fake_port_list,
     .sync = fake_port_sync,
     .unwatch = fake_port_unwatch,
-    .get_acl = fake_port_get_acl,
     .perform = fake_port_perform,
     .transact = fake_port_transact,
 };
