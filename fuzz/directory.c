@@ -58,7 +58,7 @@ static void make_node(input *in) {
         snprintf(path, sizeof path, "%s/%s", LINE, name);
     }
     if (path[strlen(LINE) + 1])
-        fake_make(zk, path, "me", input_any(in, 2) ? ZKL_EPHEMERAL : ZKL_PERSISTENT, STRANGER,
+        fake_make(zk, path, "me", input_any(in, 2) ? FAKE_EPHEMERAL : FAKE_PERSISTENT, STRANGER,
                   NULL);
 }
 

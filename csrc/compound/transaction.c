@@ -56,7 +56,7 @@ static char *mark_path(const zkl_compound_lock *lock) {
 static int send_batch(zkl_compound_lock *lock, char **paths) {
     zkl_context *context = lock->head.context;
     for (size_t i = 0; i < lock->count; i++) {
-        paths[i] = zkl_send_new_path(lock->parts[i]);
+        paths[i] = (char *)zkl_send_new_node(lock->parts[i]).path;
         if (!paths[i])
             return ZMARSHALLINGERROR;
     }

@@ -221,20 +221,9 @@ static bool add_mark(batch *b, zkl_op *ops) {
 
 /* false: no memory */
 static bool add(zkl_op *op, zkl_contender *c) {
-    const zkl_context *context = c->context;
-    if (!c->dispatch.creates) {
-        *op = (zkl_op){.kind = ZKL_OP_DELETE, .path = zkl_send_path(c), .version = -1};
-        return op->path;
-    }
-    *op = (zkl_op){
-        .kind = ZKL_OP_CREATE,
-        .path = zkl_send_new_path(c),
-        .data = context->identifier,
-        .length = strlen(context->identifier),
-        .ephemeral = true,
-        .sequential = true,
-        .acl = context->acl,
-    };
+    *op = c->dispatch.creates
+              ? zkl_send_new_node(c)
+              : (zkl_op){.kind = ZKL_OP_DELETE, .path = zkl_send_path(c), .version = -1};
     return op->path;
 }
 

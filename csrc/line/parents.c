@@ -107,9 +107,10 @@ static int make(zkl_parents *parents, const char *level, size_t end) {
     const bool owned =
         parents->exposed && end > parents->there && !strchr(level + parents->there + 1, '/');
     const bool stays = end <= context->chroot || context->no_containers || owned;
-    const zkl_return back = {parents->receiver.id, MADE, 0};
-    return context->port->call->create(context->port, level, "",
-                                       stays ? ZKL_PERSISTENT : ZKL_CONTAINER, parents->acl, back);
+    const zkl_op op = {
+        .kind = ZKL_OP_CREATE, .path = level, .data = "", .container = !stays, .acl = parents->acl};
+    return context->port->call->perform(context->port, &op, false,
+                                        (zkl_return){parents->receiver.id, MADE, 0});
 }
 
 int zkl_parents_make(zkl_parents *parents) {

@@ -38,7 +38,7 @@ static bool still_written(const zkl_contender *read) {
     return write && write->phase == ZKL_HELD && write->token == read->under.token;
 }
 
-char *zkl_send_new_path(zkl_contender *c) {
+zkl_op zkl_send_new_node(zkl_contender *c) {
     zkl_line *line = c->line;
     zkl_context *context = c->context;
     zkl_receiver_enter(&context->receivers, &c->receiver);
@@ -50,15 +50,15 @@ char *zkl_send_new_path(zkl_contender *c) {
         zkl_znode_append(name, c->under.sequence);
     c->parents = line->parents.round;
     line->list_wanted = true;
-    return node_path(line, name);
-}
-
-static int ask_for_create(zkl_contender *c, const char *path) {
-    const zkl_context *context = c->context;
-    return context->port->call->create(context->port, path, context->identifier,
-                                       c->under.token ? ZKL_EPHEMERAL : ZKL_EPHEMERAL_SEQUENCE,
-                                       context->acl,
-                                       (zkl_return){c->receiver.id, ZKL_REQUEST_CREATE, 0});
+    return (zkl_op){
+        .kind = ZKL_OP_CREATE,
+        .path = node_path(line, name),
+        .data = context->identifier,
+        .length = strlen(context->identifier),
+        .ephemeral = true,
+        .sequential = !c->under.token,
+        .acl = context->acl,
+    };
 }
 
 void zkl_send_noted(zkl_contender *c, zkl_dispatch_state state) {
@@ -80,9 +80,11 @@ static void note(zkl_contender *c, bool sent) {
 }
 
 static void create_alone(zkl_contender *c) {
-    char *path = zkl_send_new_path(c);
-    note(c, path && ask_for_create(c, path) == ZOK);
-    free(path);
+    zkl_port *port = c->context->port;
+    const zkl_op op = zkl_send_new_node(c);
+    const zkl_return back = {c->receiver.id, ZKL_REQUEST_CREATE, 0};
+    note(c, op.path && port->call->perform(port, &op, false, back) == ZOK);
+    free((char *)op.path);
 }
 
 /* A contender goes alone after so many batches that others have made fail. */

@@ -12,13 +12,6 @@
 
 typedef struct zkl_port zkl_port;
 
-typedef enum zkl_mode {
-    ZKL_EPHEMERAL,
-    ZKL_EPHEMERAL_SEQUENCE,
-    ZKL_CONTAINER,
-    ZKL_PERSISTENT
-} zkl_mode;
-
 /* Identifies a node at a path, and the version of its ACL. */
 typedef struct zkl_edition {
     int64_t czxid;
@@ -68,7 +61,6 @@ typedef struct zkl_batch {
 /* Every function returns ZOK, after which another thread delivers exactly one answer; or an error,
  * after which none comes. None of them blocks or calls back. Paths are full, with the chroot. */
 typedef struct zkl_port_table {
-    int (*create)(zkl_port *, const char *path, const char *data, zkl_mode, zkl_acl, zkl_return);
     /* The names in the answer are full paths. If there was a mark, stat->czxid is the czxid of all
      * nodes. */
     int (*create_all)(zkl_port *, const zkl_batch *, zkl_acl, zkl_return);

@@ -4,12 +4,6 @@
 
 #include <zookeeper/zookeeper.h>
 
-static int create(zkl_port *port, const char *path, const char *data, zkl_mode mode, zkl_acl acl,
-                  zkl_return back) {
-    (void)port, (void)path, (void)data, (void)mode, (void)acl, (void)back;
-    return ZINVALIDSTATE;
-}
-
 static int create_all(zkl_port *port, const zkl_batch *batch, zkl_acl acl, zkl_return back) {
     (void)port, (void)batch, (void)acl, (void)back;
     return ZINVALIDSTATE;
@@ -36,7 +30,6 @@ static int transact(zkl_port *port, const zkl_op *ops, size_t count, zkl_return 
 }
 
 static const zkl_port_table table = {
-    .create = create,
     .create_all = create_all,
     .list = with_flag,
     .sync = at_path,

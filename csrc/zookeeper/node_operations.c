@@ -63,7 +63,8 @@ static void answer_with(zkl_outgoing_request *r, zkl_reply reply, const struct S
 static void on_made(int rc, const char *path, const struct Stat *stat, const void *data) {
     zkl_outgoing_request *r = (zkl_outgoing_request *)data;
     answer_with(r, (zkl_reply){.rc = rc, .path = path}, stat,
-                rc == ZOK && zkl_outgoing_request_is_made(path, r->path, r->sequence));
+                rc == ZOK && stat && stat->czxid > 0 &&
+                    zkl_outgoing_request_is_made(path, r->path, r->sequence));
 }
 
 static void on_stat(int rc, const struct Stat *stat, const void *data) {

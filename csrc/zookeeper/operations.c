@@ -52,21 +52,6 @@ static void on_string(int rc, const char *value, const void *data) {
     zkl_outgoing_request_answer((request *)data, &(zkl_reply){.rc = rc});
 }
 
-static void on_create(int rc, const char *path, const struct Stat *stat, const void *data) {
-    request *r = (request *)data;
-    zkl_reply reply = {.rc = rc};
-    zkl_stat copy;
-    if (rc == ZOK && zkl_outgoing_request_is_made(path, r->path, r->sequence) && stat &&
-        stat->czxid > 0) {
-        copy = zkl_outgoing_request_stat(stat);
-        reply.stat = &copy;
-        reply.path = path;
-    } else if (rc == ZOK) {
-        reply.rc = ZKL_CORRUPT;
-    }
-    zkl_outgoing_request_answer(r, &reply);
-}
-
 static void listed(int rc, const struct String_vector *names, const zkl_stat *stat,
                    const void *data) {
     zkl_reply reply = {.rc = rc, .stat = stat};
@@ -91,32 +76,6 @@ static void on_list_of(int rc, const struct String_vector *names, const struct S
 }
 
 /* ---- the table ---- */
-
-static int mode_of(zkl_mode mode) {
-    switch (mode) {
-    case ZKL_EPHEMERAL:
-        return ZOO_EPHEMERAL;
-    case ZKL_EPHEMERAL_SEQUENCE:
-        return ZOO_EPHEMERAL_SEQUENTIAL;
-    case ZKL_CONTAINER:
-        return ZOO_CONTAINER;
-    case ZKL_PERSISTENT:
-        break;
-    }
-    return ZOO_PERSISTENT;
-}
-
-static int port_create(zkl_port *port, const char *path, const char *data, zkl_mode mode,
-                       zkl_acl acl, zkl_return back) {
-    zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
-    request *r = zkl_outgoing_request_about(link, back, ZKL_REACH_QUORUM, path);
-    if (!r)
-        return ZMARSHALLINGERROR;
-    r->sequence = mode == ZKL_EPHEMERAL_SEQUENCE;
-    return zkl_outgoing_request_sent(r, zoo_acreate2(link->handle, path, data, (int)strlen(data),
-                                                     zkl_node_operations_acl(acl), mode_of(mode),
-                                                     on_create, r));
-}
 
 /* The token of the nodes is when the mark was written. */
 static bool all_made(const batch *b) {
@@ -237,7 +196,6 @@ static int port_unwatch(zkl_port *port, const char *path, bool list, zkl_return 
 }
 
 static const zkl_port_table table = {
-    .create = port_create,
     .create_all = port_create_all,
     .list = port_list,
     .sync = port_sync,

@@ -40,10 +40,10 @@ static void fill_create(sim_part *p, const char *data, int length, const struct 
     p->data = text_of(data, length);
     p->acl = acl_of(acl);
     p->sequence = mode == ZOO_PERSISTENT_SEQUENTIAL || mode == ZOO_EPHEMERAL_SEQUENTIAL;
-    p->mode = mode == ZOO_EPHEMERAL              ? ZKL_EPHEMERAL
-              : mode == ZOO_EPHEMERAL_SEQUENTIAL ? ZKL_EPHEMERAL_SEQUENCE
-              : mode == ZOO_CONTAINER            ? ZKL_CONTAINER
-                                                 : ZKL_PERSISTENT;
+    p->mode = mode == ZOO_EPHEMERAL              ? FAKE_EPHEMERAL
+              : mode == ZOO_EPHEMERAL_SEQUENTIAL ? FAKE_EPHEMERAL_SEQUENCE
+              : mode == ZOO_CONTAINER            ? FAKE_CONTAINER
+                                                 : FAKE_PERSISTENT;
 }
 
 int zoo_acreate(zhandle_t *zh, const char *path, const char *data, int length,

@@ -234,7 +234,7 @@ static void rob(const sim_caller *c) {
     if (!c->host->is_robbed || !sim_once_in(6) || !own_node(c, full, sizeof full))
         return;
     SAY("operator: deletes %s", full);
-    sim_do(OP_DELETE, full, NULL, ZKL_PERSISTENT, NULL);
+    sim_do(OP_DELETE, full, NULL, FAKE_PERSISTENT, NULL);
 }
 
 /* ... or its link breaks, and another server lags. */

@@ -211,15 +211,15 @@ static void some_operator(void) {
             sim_session_expire(session);
         break;
     case 1:
-        sim_do(OP_REAP, path, NULL, ZKL_PERSISTENT, NULL);
+        sim_do(OP_REAP, path, NULL, FAKE_PERSISTENT, NULL);
         break;
     case 2:
         if (child)
-            sim_do(OP_SET, child->path, ZKL_REVOKE, ZKL_PERSISTENT, NULL);
+            sim_do(OP_SET, child->path, ZKL_REVOKE, FAKE_PERSISTENT, NULL);
         break;
     default:
         if (child)
-            sim_do(OP_DELETE, child->path, NULL, ZKL_PERSISTENT, NULL);
+            sim_do(OP_DELETE, child->path, NULL, FAKE_PERSISTENT, NULL);
     }
 }
 
@@ -262,7 +262,7 @@ static void stranger_comes(unsigned i) {
         snprintf(path + strlen(path), 16, "%010d", number);
     }
     history.strangers[i] = sim_session_stranger();
-    sim_do(OP_CREATE, path, "stranger", is_stray ? ZKL_EPHEMERAL : ZKL_EPHEMERAL_SEQUENCE,
+    sim_do(OP_CREATE, path, "stranger", is_stray ? FAKE_EPHEMERAL : FAKE_EPHEMERAL_SEQUENCE,
            history.strangers[i]);
 }
 
@@ -292,7 +292,7 @@ static void forger_comes(unsigned i) {
         return;
     history.strangers[i] = sim_session_stranger();
     SAY("stranger: makes %s", path);
-    sim_do(OP_CREATE, path, "stranger", ZKL_EPHEMERAL, history.strangers[i]);
+    sim_do(OP_CREATE, path, "stranger", FAKE_EPHEMERAL, history.strangers[i]);
 }
 
 static void some_stranger(void) {
@@ -504,11 +504,11 @@ static bool all_stopped(void) {
 /* Once more, when nothing is wrong any more: whoever watches is told, and not only because each is
  * read again now and then. */
 static void change_notes(void) {
-    sim_do(OP_CREATE, SIM_ROOT, "", ZKL_PERSISTENT, NULL);
+    sim_do(OP_CREATE, SIM_ROOT, "", FAKE_PERSISTENT, NULL);
     for (int note = 0; note < NOTES; note++) {
         const char *path = sim_note_path((sim_note)note);
-        if (sim_do(OP_CREATE, path, "", ZKL_PERSISTENT, NULL) == ZNODEEXISTS)
-            sim_do(OP_SET, path, "", ZKL_PERSISTENT, NULL);
+        if (sim_do(OP_CREATE, path, "", FAKE_PERSISTENT, NULL) == ZNODEEXISTS)
+            sim_do(OP_SET, path, "", FAKE_PERSISTENT, NULL);
     }
 }
 
@@ -647,8 +647,8 @@ static void set_up(const sim_plan *plan) {
 static void age_directories(void) {
     if (!sim_once_in(6))
         return;
-    sim_do(OP_CREATE, SIM_ROOT, "", ZKL_PERSISTENT, NULL);
-    sim_do(OP_CREATE, sim_place_path(PLACE_B), "", ZKL_PERSISTENT, NULL);
+    sim_do(OP_CREATE, SIM_ROOT, "", FAKE_PERSISTENT, NULL);
+    sim_do(OP_CREATE, sim_place_path(PLACE_B), "", FAKE_PERSISTENT, NULL);
     fake_find(sim_tree, sim_place_path(PLACE_B), FAKE_LATEST)->next =
         INT32_MAX - (int32_t)sim_any(60);
 }

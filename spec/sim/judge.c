@@ -80,14 +80,14 @@ static const fake_node *node_of(const sim_caller *c, const char *path) {
 /* With a number that the servers would not have given: it may come before one that holds, too late
  * to stop it. A reader's that stands under a write has the write's. */
 static bool came_too_late(const fake_node *other, const zkl_child *child, const fake_node *own) {
-    return other->czxid > own->czxid && (child->sequence < 0 || other->mode == ZKL_EPHEMERAL);
+    return other->czxid > own->czxid && (child->sequence < 0 || other->mode == FAKE_EPHEMERAL);
 }
 
 /* On its way out: its delete goes before whatever the next one of the same client asks. */
 static bool is_leaving(const sim_host *host, const char *path, const fake_node *node) {
     const zkl_contender *c = sim_node_contender(host, path, node);
     return c && (c->phase == ZKL_OVER || c->node == ZKL_NODE_ERASING ||
-                 (node->mode == ZKL_EPHEMERAL && c->phase != ZKL_HELD));
+                 (node->mode == FAKE_EPHEMERAL && c->phase != ZKL_HELD));
 }
 
 static void check_first(const sim_caller *c, const char *path, const fake_node *own) {

@@ -79,12 +79,12 @@ static void delete_node(sim_place place) {
     if (!child)
         return;
     SAY("operator: deletes %s", child->path);
-    sim_do(OP_DELETE, child->path, NULL, ZKL_PERSISTENT, NULL);
+    sim_do(OP_DELETE, child->path, NULL, FAKE_PERSISTENT, NULL);
 }
 
 static void reap_all(void) {
     for (int p = PLACES; p < sim_places(); p++)
-        sim_do(OP_REAP, sim_line_path((sim_place)p), NULL, ZKL_PERSISTENT, NULL);
+        sim_do(OP_REAP, sim_line_path((sim_place)p), NULL, FAKE_PERSISTENT, NULL);
 }
 
 static void make_trouble(sim_event *event) {
@@ -238,10 +238,10 @@ void sim_lines_check(const sim_host *host) {
 /* ---- life ---- */
 
 void sim_lines_make(void) {
-    sim_do(OP_CREATE, SIM_ROOT, "", ZKL_PERSISTENT, NULL);
-    sim_do(OP_CREATE, MANY, "", ZKL_PERSISTENT, NULL);
+    sim_do(OP_CREATE, SIM_ROOT, "", FAKE_PERSISTENT, NULL);
+    sim_do(OP_CREATE, MANY, "", FAKE_PERSISTENT, NULL);
     for (int p = PLACES; p < sim_places(); p++) {
-        sim_do(OP_CREATE, sim_line_path((sim_place)p), "", ZKL_CONTAINER, NULL);
+        sim_do(OP_CREATE, sim_line_path((sim_place)p), "", FAKE_CONTAINER, NULL);
         if (sim_once_in(CLOSED_ONE_IN))
             close_line((sim_place)p, sim_once_in(2) ? ZKL_ACL_READ : ZKL_ACL_CREATOR);
     }

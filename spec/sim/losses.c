@@ -104,7 +104,7 @@ static void rob(const sim_caller *c, const char *path) {
     if (!c->host->is_robbed || c->tag % 3)
         return;
     SAY("operator: deletes %s", path);
-    sim_do(OP_DELETE, path, NULL, ZKL_PERSISTENT, NULL);
+    sim_do(OP_DELETE, path, NULL, FAKE_PERSISTENT, NULL);
 }
 
 void sim_losses_release(sim_caller *c) {

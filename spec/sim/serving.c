@@ -137,7 +137,7 @@ static bool is_throttled(const sim_request *r) {
         r->op == OP_CLOSE_SESSION)
         return false;
     if (sim_ensemble.directories_throttled && r->op == OP_CREATE &&
-        (r->part.mode == ZKL_PERSISTENT || r->part.mode == ZKL_CONTAINER))
+        (r->part.mode == FAKE_PERSISTENT || r->part.mode == FAKE_CONTAINER))
         return true;
     return sim_ensemble.throttle && sim_once_in(sim_ensemble.throttle);
 }

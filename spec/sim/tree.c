@@ -156,13 +156,13 @@ static int create(const sim_request *r, sim_part *p) {
     if (!may(above, r, ZOO_PERM_CREATE))
         return ZNOAUTH;
     /* the fake appends a number to ephemeral ones only */
-    const zkl_mode mode = p->sequence ? ZKL_EPHEMERAL_SEQUENCE : p->mode;
+    const fake_mode mode = p->sequence ? FAKE_EPHEMERAL_SEQUENCE : p->mode;
     const int rc = fake_make(sim_tree, p->path, p->data ? p->data : "", mode,
                              r->session ? sim_session_id(r->session) : 0, &node);
     if (rc != ZOK)
         return rc;
-    if (p->sequence && p->mode == ZKL_PERSISTENT) {
-        node->mode = ZKL_PERSISTENT;
+    if (p->sequence && p->mode == FAKE_PERSISTENT) {
+        node->mode = FAKE_PERSISTENT;
         node->owner = 0;
     }
     node->acl = p->acl;
@@ -320,7 +320,7 @@ static void end_session(const sim_request *r) {
 static int reap(const sim_part *p) {
     const fake_node *node = fake_find(sim_tree, p->path, FAKE_LATEST);
     fake_node *gone;
-    if (!node || node->mode != ZKL_CONTAINER || node->child_count || !node->next)
+    if (!node || node->mode != FAKE_CONTAINER || node->child_count || !node->next)
         return ZNONODE;
     fake_remove_node(sim_tree, p->path, &gone);
     note(EVENT_DELETED, gone);
@@ -364,11 +364,11 @@ void sim_write(sim_request *r) {
         sim_written(r);
 }
 
-int sim_do(sim_op op, const char *path, const char *data, zkl_mode mode, sim_session *session) {
+int sim_do(sim_op op, const char *path, const char *data, fake_mode mode, sim_session *session) {
     sim_request *r = sim_request_new(op, path);
     r->part.data = data ? sim_copy(data) : NULL;
     r->part.mode = mode;
-    r->part.sequence = mode == ZKL_EPHEMERAL_SEQUENCE;
+    r->part.sequence = mode == FAKE_EPHEMERAL_SEQUENCE;
     r->session = session;
     sim_ensemble_write(r);
     const int rc = r->part.rc;

@@ -28,7 +28,7 @@ void sim_read(sim_request *request, int64_t view);
 /* May those with these credentials (0: none) read it? NULL: everybody may. */
 bool sim_may_read(const fake_node *node, uint64_t identity, int64_t view);
 /* Like a client's whose name is not told. ZOK, ... */
-int sim_do(sim_op op, const char *path, const char *data, zkl_mode mode, sim_session *session);
+int sim_do(sim_op op, const char *path, const char *data, fake_mode mode, sim_session *session);
 
 /* Told of each node that is deleted, when it is: by whom, or by the end of its session (`by` NULL:
  * its own or nobody's). */

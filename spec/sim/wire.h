@@ -46,7 +46,7 @@ typedef struct sim_part {
     sim_op op;
     char *path, *data;
     int32_t version;
-    zkl_mode mode;
+    fake_mode mode;
     bool sequence; /* of a node that is not ephemeral, too */
     zkl_acl acl;
     int watch;

@@ -167,9 +167,9 @@ static void the_topmost_level_below_what_is_everybodys_stays(void) {
     fake_caller *p = fake_join(one, DEEP, 60);
     fake_settle(one);
     CHECK(fake_held(p));
-    CHECK_INT(node_at("/x")->mode, ZKL_PERSISTENT);
-    CHECK_INT(node_at("/x/y")->mode, ZKL_CONTAINER);
-    CHECK_INT(node_at(DEEP)->mode, ZKL_CONTAINER);
+    CHECK_INT(node_at("/x")->mode, FAKE_PERSISTENT);
+    CHECK_INT(node_at("/x/y")->mode, FAKE_CONTAINER);
+    CHECK_INT(node_at(DEEP)->mode, FAKE_CONTAINER);
     CHECK(node_at("/x")->closed);
 }
 
@@ -178,9 +178,9 @@ static void the_topmost_level_below_one_that_is_everybodys_stays(void) {
     fake_caller *p = fake_join(one, DEEP "/w", 60);
     fake_settle(one);
     CHECK(fake_held(p));
-    CHECK_INT(node_at("/x/y")->mode, ZKL_PERSISTENT);
-    CHECK_INT(node_at(DEEP)->mode, ZKL_CONTAINER);
-    CHECK_INT(node_at(DEEP "/w")->mode, ZKL_CONTAINER);
+    CHECK_INT(node_at("/x/y")->mode, FAKE_PERSISTENT);
+    CHECK_INT(node_at(DEEP)->mode, FAKE_CONTAINER);
+    CHECK_INT(node_at(DEEP "/w")->mode, FAKE_CONTAINER);
 }
 
 static void below_what_is_ours_all_are_containers(void) {
@@ -189,8 +189,8 @@ static void below_what_is_ours_all_are_containers(void) {
     fake_caller *p = fake_join(one, DEEP, 60);
     fake_settle(one);
     CHECK(fake_held(p));
-    CHECK_INT(node_at("/x/y")->mode, ZKL_CONTAINER);
-    CHECK_INT(node_at(DEEP)->mode, ZKL_CONTAINER);
+    CHECK_INT(node_at("/x/y")->mode, FAKE_CONTAINER);
+    CHECK_INT(node_at(DEEP)->mode, FAKE_CONTAINER);
 }
 
 static void below_what_we_may_not_look_at_one_stays(void) {
@@ -203,7 +203,7 @@ static void below_what_we_may_not_look_at_one_stays(void) {
     fake_refuse(zk, FAKE_ACL, "/x", ZNOAUTH, 2);            /* /x and /x/y */
     fake_settle(one);
     CHECK(fake_held(p));
-    CHECK_INT(node_at(DEEP)->mode, ZKL_PERSISTENT);
+    CHECK_INT(node_at(DEEP)->mode, FAKE_PERSISTENT);
 }
 
 static void a_level_that_comes_to_be_meanwhile_is_left_alone(void) {
@@ -213,7 +213,7 @@ static void a_level_that_comes_to_be_meanwhile_is_left_alone(void) {
     fake_directory(zk, "/x");
     fake_settle(one);
     CHECK(fake_held(p));
-    CHECK_INT(node_at(DEEP)->mode, ZKL_CONTAINER);
+    CHECK_INT(node_at(DEEP)->mode, FAKE_CONTAINER);
 }
 
 static void a_cut_while_parents_are_looked_at_does_not_matter(void) {
@@ -230,7 +230,7 @@ static void a_cut_while_parents_are_looked_at_does_not_matter(void) {
         fake_wait(zk, 1);
         fake_settle(one);
         CHECK(fake_held(p));
-        CHECK_INT(node_at("/x")->mode, ZKL_PERSISTENT);
+        CHECK_INT(node_at("/x")->mode, FAKE_PERSISTENT);
         fake_release(p);
         fake_settle(one);
         fake_remove(zk, DEEP);
@@ -268,8 +268,8 @@ static void levels_that_could_not_be_looked_at_are_looked_at_later(void) {
         fake_settle(one);
     }
     CHECK(fake_held(p));
-    CHECK_INT(node_at("/x")->mode, ZKL_PERSISTENT);
-    CHECK_INT(node_at("/x/y")->mode, ZKL_CONTAINER);
+    CHECK_INT(node_at("/x")->mode, FAKE_PERSISTENT);
+    CHECK_INT(node_at("/x/y")->mode, FAKE_CONTAINER);
 }
 
 /* The answer went with the handle that had asked. */
@@ -300,7 +300,7 @@ static void look_over_two_links(void (*other)(fake_client *client)) {
     fake_wait(zk, 1);
     fake_settle(one);
     CHECK(fake_held(p));
-    CHECK_INT(node_at("/x")->mode, ZKL_PERSISTENT);
+    CHECK_INT(node_at("/x")->mode, FAKE_PERSISTENT);
 }
 
 static void nothing(fake_client *client) {

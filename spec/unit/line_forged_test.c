@@ -19,7 +19,7 @@ static const char *forge(const fake_caller *caller, int32_t sequence) {
     zkl_znode_make(name, (zkl_guid){c->context->guid, c->receiver.id}, c->terms.kind);
     if (sequence >= 0)
         zkl_znode_append(name, sequence);
-    CHECK_INT(fake_make(zk, path, "me", sequence < 0 ? ZKL_EPHEMERAL_SEQUENCE : ZKL_EPHEMERAL,
+    CHECK_INT(fake_make(zk, path, "me", sequence < 0 ? FAKE_EPHEMERAL_SEQUENCE : FAKE_EPHEMERAL,
                         THEIRS, &node),
               ZOK);
     return node->path;
@@ -308,7 +308,7 @@ static void a_read_does_not_stand_beside_a_forged_write(void) {
     fake_remove(zk, fake_node_of(write));
     fake_settle(two);
     CHECK(fake_held(other));
-    CHECK_INT(fake_make(zk, path, "", ZKL_EPHEMERAL, THEIRS, NULL), ZOK);
+    CHECK_INT(fake_make(zk, path, "", FAKE_EPHEMERAL, THEIRS, NULL), ZOK);
     while (fake_answer(one))
         CHECK(!fake_held(read));
     fake_release(other);
@@ -323,7 +323,7 @@ static void nodes_with_our_guid_that_are_nobodys_do_not_make_a_flood(void) {
         strcpy(path, LINE "/");
         zkl_znode_make(path + strlen(path), (zkl_guid){one->context.guid, 0x100000 + i},
                        ZKL_KIND_LOCK);
-        CHECK_INT(fake_make(zk, path, "", ZKL_EPHEMERAL_SEQUENCE, THEIRS, NULL), ZOK);
+        CHECK_INT(fake_make(zk, path, "", FAKE_EPHEMERAL_SEQUENCE, THEIRS, NULL), ZOK);
     }
     fake_caller *q = fake_join(one, LINE, 1e12);
     fake_answer(one);
@@ -347,7 +347,7 @@ static void a_number_that_is_no_contenders_is_nobodys(void) {
     strcpy(path, LINE "/");
     zkl_znode_make(path + strlen(path), (zkl_guid){one->context.guid, line->receiver.id},
                    ZKL_KIND_LOCK);
-    CHECK_INT(fake_make(zk, path, "", ZKL_EPHEMERAL_SEQUENCE, THEIRS, &node), ZOK);
+    CHECK_INT(fake_make(zk, path, "", FAKE_EPHEMERAL_SEQUENCE, THEIRS, &node), ZOK);
     fake_caller *q = fake_join(one, LINE, 1e12);
     settle();
     CHECK(!fake_find(zk, node->path, FAKE_LATEST));
@@ -361,7 +361,7 @@ static void the_name_of_our_node_elsewhere_is_not_ours(void) {
     char path[256];
     fake_node *node = NULL;
     snprintf(path, sizeof path, "/locks/b/%s", p->contender->name);
-    CHECK_INT(fake_make(zk, path, "me", ZKL_EPHEMERAL, THEIRS, &node), ZOK);
+    CHECK_INT(fake_make(zk, path, "me", FAKE_EPHEMERAL, THEIRS, &node), ZOK);
     fake_find(zk, "/locks/b", FAKE_LATEST)->next = 7;
     fake_caller *q = fake_join(one, "/locks/b", 1e12);
     settle();

@@ -197,9 +197,9 @@ static void several_gone_before_the_watches_make_one_list(void) {
  * other. */
 static void a_write_and_its_read_are_two(void) {
     fake_node *write, *read;
-    CHECK_INT(fake_make(zk, LINE "/_c_w-__WRIT__", "", ZKL_EPHEMERAL_SEQUENCE, 0xdead, &write),
+    CHECK_INT(fake_make(zk, LINE "/_c_w-__WRIT__", "", FAKE_EPHEMERAL_SEQUENCE, 0xdead, &write),
               ZOK);
-    CHECK_INT(fake_make(zk, LINE "/_c_r-__READ__0000000000", "", ZKL_EPHEMERAL, 0xdead, &read),
+    CHECK_INT(fake_make(zk, LINE "/_c_r-__READ__0000000000", "", FAKE_EPHEMERAL, 0xdead, &read),
               ZOK);
     fake_caller *p = fake_write_lock(one, LINE);
     fake_answer(one);
@@ -218,13 +218,14 @@ static void a_write_and_its_read_are_two(void) {
  * time. */
 static void a_second_that_wrote_makes_a_writer_list(void) {
     fake_node *second, *blocker;
-    CHECK_INT(fake_make(zk, LINE "/_c_a-__WRIT__", "", ZKL_EPHEMERAL_SEQUENCE, 0xdead, &second),
+    CHECK_INT(fake_make(zk, LINE "/_c_a-__WRIT__", "", FAKE_EPHEMERAL_SEQUENCE, 0xdead, &second),
               ZOK);
-    CHECK_INT(fake_make(zk, LINE "/_c_b-__READ__", "", ZKL_EPHEMERAL_SEQUENCE, 0xdead, &blocker),
+    CHECK_INT(fake_make(zk, LINE "/_c_b-__READ__", "", FAKE_EPHEMERAL_SEQUENCE, 0xdead, &blocker),
               ZOK);
     fake_caller *p = fake_write_lock(one, LINE);
     fake_settle(one);
-    CHECK_INT(fake_make(zk, LINE "/_c_a-__READ__0000000000", "", ZKL_EPHEMERAL, 0xdead, NULL), ZOK);
+    CHECK_INT(fake_make(zk, LINE "/_c_a-__READ__0000000000", "", FAKE_EPHEMERAL, 0xdead, NULL),
+              ZOK);
     fake_forget_counts(one);
     fake_remove(zk, second->path);
     fake_settle(one);

@@ -9,7 +9,7 @@
 static void make_stray(const char *name) {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", LINE, name);
-    CHECK_INT(fake_make(zk, path, "", ZKL_EPHEMERAL, 0xdead, NULL), ZOK);
+    CHECK_INT(fake_make(zk, path, "", FAKE_EPHEMERAL, 0xdead, NULL), ZOK);
 }
 
 static void nobody_is_granted_beside_a_holder_by_a_stray_number(void) {
@@ -53,8 +53,8 @@ static void strangers_of_all_libraries_count(void) {
 }
 
 static void what_is_no_lock_is_ignored_and_left_alone(void) {
-    fake_make(zk, LINE "/config", "", ZKL_PERSISTENT, 0, NULL);
-    fake_make(zk, LINE "/_c_lease-0000000000", "", ZKL_PERSISTENT, 0, NULL);
+    fake_make(zk, LINE "/config", "", FAKE_PERSISTENT, 0, NULL);
+    fake_make(zk, LINE "/_c_lease-0000000000", "", FAKE_PERSISTENT, 0, NULL);
     fake_caller *p = fake_holder(one);
     fake_release(p);
     fake_settle(one);

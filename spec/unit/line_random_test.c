@@ -9,7 +9,7 @@
 static bool late_read(const char *name, const zkl_contender *reader) {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", LINE, name);
-    return fake_find(zk, path, FAKE_LATEST)->mode == ZKL_EPHEMERAL &&
+    return fake_find(zk, path, FAKE_LATEST)->mode == FAKE_EPHEMERAL &&
            (reader ? reader->phase != ZKL_HELD : (random_faults & OPERATOR) != 0);
 }
 
@@ -200,7 +200,7 @@ static void take_over(const char *write) {
             return;
     }
     snprintf(path, sizeof path, "%s/_c_other-__READ__%010d", LINE, own.sequence);
-    CHECK_INT(fake_make(zk, path, "stranger", ZKL_EPHEMERAL, 0xdead, &node), ZOK);
+    CHECK_INT(fake_make(zk, path, "stranger", FAKE_EPHEMERAL, 0xdead, &node), ZOK);
 }
 
 static void some_stranger(const char *directory) {

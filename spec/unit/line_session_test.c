@@ -116,7 +116,7 @@ static const char *stale_twin(fake_client *client, uint64_t number) {
     fake_node *node = NULL;
     strcpy(path, LINE "/");
     zkl_znode_make(path + strlen(path), (zkl_guid){client->context.guid, number}, ZKL_KIND_LOCK);
-    CHECK_INT(fake_make(zk, path, "me", ZKL_EPHEMERAL_SEQUENCE, 0xbad, &node), ZOK);
+    CHECK_INT(fake_make(zk, path, "me", FAKE_EPHEMERAL_SEQUENCE, 0xbad, &node), ZOK);
     return node->path;
 }
 

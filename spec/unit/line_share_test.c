@@ -158,7 +158,7 @@ static void nor_when_others_go_on_as_readers(void) {
     CHECK(fake_waits(r) && fake_waits(w));
     CHECK(zkl_znode_parse(strrchr(write, '/') + 1, &sequence));
     snprintf(path, sizeof path, "%s/_c_other-__READ__%010d", LINE, sequence);
-    CHECK_INT(fake_make(zk, path, "", ZKL_EPHEMERAL, 0xdead, &node), ZOK);
+    CHECK_INT(fake_make(zk, path, "", FAKE_EPHEMERAL, 0xdead, &node), ZOK);
     fake_remove(zk, write);
     fake_settle_all(zk);
     CHECK(fake_held(r));

@@ -43,7 +43,7 @@ static void a_node_is_looked_at(void) {
         memory.view = NULL;
     fake_leave(one);
     fake_settle_all(zk);
-    CHECK_INT(fake_make(zk, NODE, "1", ZKL_PERSISTENT, 0, NULL), ZOK);
+    CHECK_INT(fake_make(zk, NODE, "1", FAKE_PERSISTENT, 0, NULL), ZOK);
     fake_settle_all(zk);
     fake_cut(one);
     fake_connect(one);

@@ -87,7 +87,7 @@ static void check_data(size_t i, const char *data) {
 }
 
 static void make(const char *path, const char *data) {
-    CHECK_INT(fake_make(zk, path, data, ZKL_PERSISTENT, 0, NULL), ZOK);
+    CHECK_INT(fake_make(zk, path, data, FAKE_PERSISTENT, 0, NULL), ZOK);
 }
 
 /* Another node with this data; that of before is what a server that lags shows. */
@@ -414,7 +414,7 @@ static void parents_are_made_where_they_are_missing(void) {
     fake_settle(one);
     CHECK_TOLD(i, ZKL_OK);
     CHECK_TEXT(zkl_node_request_content(requests[i], 0)->data, "/locks/p/q/x");
-    CHECK_INT(fake_find(zk, "/locks/p", FAKE_LATEST)->mode, ZKL_CONTAINER);
+    CHECK_INT(fake_find(zk, "/locks/p", FAKE_LATEST)->mode, FAKE_CONTAINER);
     const size_t without = ask(ZKL_OP_CREATE, "/locks/r/x", "1");
     fake_settle(one);
     CHECK_TOLD(without, ZKL_NO_NODE);

@@ -56,7 +56,7 @@ static const char *taken(size_t i) {
 }
 
 static void make(const char *path, const char *data) {
-    CHECK_INT(fake_make(zk, path, data, ZKL_PERSISTENT, 0, NULL), ZOK);
+    CHECK_INT(fake_make(zk, path, data, FAKE_PERSISTENT, 0, NULL), ZOK);
 }
 
 /* Another node with this data; that of before is what a server that lags shows. */

@@ -78,7 +78,7 @@ static const char *mark(void) {
 }
 
 static void make(const char *path, const char *data) {
-    CHECK_INT(fake_make(zk, path, data, ZKL_PERSISTENT, 0, NULL), ZOK);
+    CHECK_INT(fake_make(zk, path, data, FAKE_PERSISTENT, 0, NULL), ZOK);
 }
 
 static void pass(double seconds) {

@@ -19,8 +19,8 @@ static void missing_parents_are_made_in_one_batch(void) {
     CHECK_INT(fake_pending(one, FAKE_CREATE, "/x/y/z"), 1);
     fake_settle(one);
     CHECK(fake_held(p));
-    CHECK_INT(node_at("/x")->mode, ZKL_CONTAINER);
-    CHECK_INT(node_at("/x/y/z")->mode, ZKL_CONTAINER);
+    CHECK_INT(node_at("/x")->mode, FAKE_CONTAINER);
+    CHECK_INT(node_at("/x/y/z")->mode, FAKE_CONTAINER);
     CHECK(!one->context.no_containers); /* the servers know them */
 }
 
@@ -29,9 +29,9 @@ static void those_of_the_chroot_stay(void) {
     fake_caller *p = fake_join(one, DEEP, 60);
     fake_settle(one);
     CHECK(fake_held(p));
-    CHECK_INT(node_at("/x")->mode, ZKL_PERSISTENT);
-    CHECK_INT(node_at("/x/y")->mode, ZKL_PERSISTENT);
-    CHECK_INT(node_at("/x/y/z")->mode, ZKL_CONTAINER);
+    CHECK_INT(node_at("/x")->mode, FAKE_PERSISTENT);
+    CHECK_INT(node_at("/x/y")->mode, FAKE_PERSISTENT);
+    CHECK_INT(node_at("/x/y/z")->mode, FAKE_CONTAINER);
 }
 
 static void old_servers_get_plain_nodes(void) {
@@ -39,7 +39,7 @@ static void old_servers_get_plain_nodes(void) {
     fake_caller *p = fake_join(one, DEEP, 60);
     fake_settle(one);
     CHECK(fake_held(p));
-    CHECK_INT(node_at("/x")->mode, ZKL_PERSISTENT);
+    CHECK_INT(node_at("/x")->mode, FAKE_PERSISTENT);
     CHECK(one->context.no_containers);
 }
 
@@ -48,7 +48,7 @@ static void those_that_exist_are_left_alone(void) {
     fake_caller *p = fake_join(one, DEEP, 60);
     fake_settle(one);
     CHECK(fake_held(p));
-    CHECK_INT(node_at("/x/y")->mode, ZKL_PERSISTENT);
+    CHECK_INT(node_at("/x/y")->mode, FAKE_PERSISTENT);
 }
 
 /* The node's create passes the refusals and finds no parent; the level's does not pass. */

@@ -8,7 +8,7 @@ static void tells_who_is_in_line_in_order(void) {
     fake_caller *holder = fake_holder(two);
     fake_waiter(one);
     fake_stranger(zk, LINE, "%s0123456789abcdef01234567__lock__");
-    fake_make(zk, LINE "/garbage", "", ZKL_PERSISTENT, 0, NULL);
+    fake_make(zk, LINE "/garbage", "", FAKE_PERSISTENT, 0, NULL);
     query_ask(ZKL_QUERY_PARTICIPANTS, 5);
     fake_leave(one);
     CHECK_TEXT(fake_batch(one), "L");
@@ -60,7 +60,7 @@ static void a_read_under_a_write_that_waits_does_not_hold(void) {
     zkl_participant who;
     fake_stranger(zk, LINE, "_c_%s-__WRIT__");
     fake_stranger(zk, LINE, "_c_%s-__WRIT__");
-    CHECK_INT(fake_make(zk, LINE "/x-__READ__0000000001", "", ZKL_PERSISTENT, 0, NULL), ZOK);
+    CHECK_INT(fake_make(zk, LINE "/x-__READ__0000000001", "", FAKE_PERSISTENT, 0, NULL), ZOK);
     query_ask(ZKL_QUERY_PARTICIPANTS, 5);
     fake_leave(one);
     fake_settle(one);

@@ -133,7 +133,7 @@ static const fake_node *node_at(const char *directory, const char *name) {
 static bool came_too_late(const zkl_child *other, const zkl_contender *held) {
     const fake_node *own = random_node(held), *node = node_at(held->line->path, other->name);
     const bool stray =
-        other->sequence < 0 || (other->kind == ZKL_KIND_LOCK && node->mode == ZKL_EPHEMERAL);
+        other->sequence < 0 || (other->kind == ZKL_KIND_LOCK && node->mode == FAKE_EPHEMERAL);
     return stray && own && node->czxid > own->czxid;
 }
 
@@ -171,7 +171,7 @@ void random_stray(const char *directory) {
     stray_name(directory, name);
     zkl_znode_append(name, numbers[random_any(sizeof numbers / sizeof *numbers)]);
     snprintf(path, sizeof path, "%s/%s", directory, name);
-    const int rc = fake_make(zk, path, "stray", ZKL_EPHEMERAL, STRANGER, NULL);
+    const int rc = fake_make(zk, path, "stray", FAKE_EPHEMERAL, STRANGER, NULL);
     CHECK(rc == ZOK || rc == ZNODEEXISTS);
 }
 

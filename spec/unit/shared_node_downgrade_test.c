@@ -183,7 +183,7 @@ static void after_a_downgrade_of_a_read_that_waits_others_keep_their_shared_node
     fake_caller *write = shared_writer(one), *waiter = shared_answered(shared_reads(one));
     fake_caller *theirs = fake_write_lock(two, LINE);
     fake_node *stranger;
-    CHECK_INT(fake_make(zk, path, "", ZKL_EPHEMERAL, 0xbad, &stranger), ZOK);
+    CHECK_INT(fake_make(zk, path, "", FAKE_EPHEMERAL, 0xbad, &stranger), ZOK);
     fake_caller *read = shared_answered(fake_share_under(write, LINE));
     CHECK(fake_waits(read) && fake_waits(waiter));
     shared_release(write);

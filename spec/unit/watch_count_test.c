@@ -69,7 +69,7 @@ static void a_long_name_is_not_watched(void) {
         memset(path + at, 'x', length);
         strcpy(path + at + length - strlen("-lock-0000000000"),
                "-lock-"); /* the servers add a number */
-        CHECK_INT(fake_make(zk, path, "", ZKL_EPHEMERAL_SEQUENCE, 0xdead, &node), 0);
+        CHECK_INT(fake_make(zk, path, "", FAKE_EPHEMERAL_SEQUENCE, 0xdead, &node), 0);
         CHECK_INT((int64_t)strlen(node->path), at + (int64_t)length);
         fake_caller *p = fake_waiter(one);
         CHECK_INT((int64_t)fake_watched(one), length <= 1024 ? 2 : 1); /* its own */

@@ -44,7 +44,7 @@ static int make_all(fake_client *client, fake_item *item) {
     item->names = calloc(item->path_count, sizeof(char *));
     must(item->names != NULL);
     for (size_t i = 0; i < item->path_count; i++) {
-        CHECK_INT(fake_make(servers, item->paths[i], item->data, ZKL_EPHEMERAL_SEQUENCE,
+        CHECK_INT(fake_make(servers, item->paths[i], item->data, FAKE_EPHEMERAL_SEQUENCE,
                             client->context.session, &nodes[i]),
                   ZOK);
         item->names[item->count++] = copy(nodes[i]->path);
@@ -53,7 +53,7 @@ static int make_all(fake_client *client, fake_item *item) {
         fake_node *mark;
         int32_t sequence;
         CHECK(zkl_znode_parse(strrchr(item->mark, '/') + 1, &sequence) == ZKL_KIND_NONE);
-        CHECK_INT(fake_make(servers, item->mark, "", ZKL_PERSISTENT, 0, &mark), ZOK);
+        CHECK_INT(fake_make(servers, item->mark, "", FAKE_PERSISTENT, 0, &mark), ZOK);
         servers->within = true; /* it has gone again at the same moment */
         CHECK_INT(fake_remove(servers, mark->path), ZOK);
         servers->within = false;
@@ -101,13 +101,13 @@ static zkl_stat stat_of(const fake_servers *servers, const fake_node *node) {
     };
 }
 
-static zkl_mode mode_of(const zkl_op *op) {
+static fake_mode mode_of(const zkl_op *op) {
     if (op->container)
-        return ZKL_CONTAINER;
+        return FAKE_CONTAINER;
     if (op->ephemeral)
-        return op->sequential ? ZKL_EPHEMERAL_SEQUENCE : ZKL_EPHEMERAL;
+        return op->sequential ? FAKE_EPHEMERAL_SEQUENCE : FAKE_EPHEMERAL;
     CHECK(!op->sequential); /* the fake knows no persistent ones with a number */
-    return ZKL_PERSISTENT;
+    return FAKE_PERSISTENT;
 }
 
 /* One that judge() lets pass. */

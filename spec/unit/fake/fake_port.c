@@ -99,21 +99,6 @@ static int fake_port_perform(zkl_port *port, const zkl_op *op, bool watch, zkl_r
     return ZOK;
 }
 
-static int fake_port_create(zkl_port *port, const char *path, const char *data, zkl_mode mode,
-                            zkl_acl acl, zkl_return back) {
-    const zkl_op op = {
-        .kind = ZKL_OP_CREATE,
-        .path = path,
-        .data = data,
-        .length = strlen(data),
-        .ephemeral = mode == ZKL_EPHEMERAL || mode == ZKL_EPHEMERAL_SEQUENCE,
-        .sequential = mode == ZKL_EPHEMERAL_SEQUENCE,
-        .container = mode == ZKL_CONTAINER,
-        .acl = acl,
-    };
-    return fake_port_perform(port, &op, false, back);
-}
-
 static int fake_port_create_all(zkl_port *port, const zkl_batch *batch, zkl_acl acl,
                                 zkl_return back) {
     (void)acl;
@@ -160,7 +145,6 @@ static int fake_port_transact(zkl_port *port, const zkl_op *ops, size_t count, z
 }
 
 static const zkl_port_table table = {
-    .create = fake_port_create,
     .create_all = fake_port_create_all,
     .list = fake_port_list,
     .sync = fake_port_sync,

@@ -137,8 +137,8 @@ static int64_t next_zxid(fake_servers *servers) {
     return servers->within ? servers->zxid : ++servers->zxid;
 }
 
-static bool is_ephemeral(zkl_mode mode) {
-    return mode == ZKL_EPHEMERAL || mode == ZKL_EPHEMERAL_SEQUENCE;
+static bool is_ephemeral(fake_mode mode) {
+    return mode == FAKE_EPHEMERAL || mode == FAKE_EPHEMERAL_SEQUENCE;
 }
 
 /* The one above; NULL with *has_one: it is not there. */
@@ -198,7 +198,7 @@ static void grow(fake_servers *servers) {
         enter_bucket(servers, servers->nodes[i]);
 }
 
-int fake_make(fake_servers *servers, const char *path, const char *data, zkl_mode mode,
+int fake_make(fake_servers *servers, const char *path, const char *data, fake_mode mode,
               int64_t owner, fake_node **made) {
     char full[8192];
     bool has_parent;
@@ -207,9 +207,9 @@ int fake_make(fake_servers *servers, const char *path, const char *data, zkl_mod
         return ZNONODE;
     if (above && is_ephemeral(above->mode))
         return ZNOCHILDRENFOREPHEMERALS;
-    if (mode == ZKL_CONTAINER && servers->old)
+    if (mode == FAKE_CONTAINER && servers->old)
         return ZUNIMPLEMENTED;
-    if (mode == ZKL_EPHEMERAL_SEQUENCE)
+    if (mode == FAKE_EPHEMERAL_SEQUENCE)
         snprintf(full, sizeof full, "%s%010" PRId32, path, above ? above->next : 0);
     else
         snprintf(full, sizeof full, "%s", path);
@@ -349,7 +349,7 @@ void fake_directory(fake_servers *servers, const char *path) {
         if (path[end] != '/' && path[end] != '\0')
             continue;
         snprintf(level, sizeof level, "%.*s", (int)end, path);
-        const int rc = fake_make(servers, level, "", ZKL_PERSISTENT, 0, NULL);
+        const int rc = fake_make(servers, level, "", FAKE_PERSISTENT, 0, NULL);
         CHECK(rc == ZOK || rc == ZNODEEXISTS);
     }
 }
@@ -363,7 +363,7 @@ const char *fake_stranger(fake_servers *servers, const char *directory, const ch
     snprintf(name, sizeof name, "%.*s%08x%s", hole ? (int)(hole - f) : 0, f, ++ids,
              hole ? hole + 2 : f);
     snprintf(path, sizeof path, "%s/%s", directory, name);
-    CHECK_INT(fake_make(servers, path, "stranger", ZKL_EPHEMERAL_SEQUENCE, 0xdead, &node), ZOK);
+    CHECK_INT(fake_make(servers, path, "stranger", FAKE_EPHEMERAL_SEQUENCE, 0xdead, &node), ZOK);
     return node->path;
 }
 

@@ -24,6 +24,13 @@ typedef enum fake_op {
     FAKE_OPS
 } fake_op;
 
+typedef enum fake_mode {
+    FAKE_EPHEMERAL,
+    FAKE_EPHEMERAL_SEQUENCE,
+    FAKE_CONTAINER,
+    FAKE_PERSISTENT
+} fake_mode;
+
 typedef struct fake_node fake_node;
 
 /* What a node's data was before it was written to. */
@@ -50,7 +57,7 @@ struct fake_node {
     int64_t mtime;               /* of the last write, by the clock of the servers */
     int64_t forgotten;           /* ... to those that are forgotten */
     int64_t owner;               /* the session of an ephemeral node */
-    zkl_mode mode;
+    fake_mode mode;
     bool closed;        /* its ACL lets only its maker do anything */
     zkl_acl acl;        /* ... and, for those who look closer (spec/sim), who may do what ... */
     uint64_t keeper;    /* ... beside everybody: whose credentials it was made with; 0: nobody's */
@@ -114,7 +121,7 @@ fake_edition fake_edition_at(const fake_node *node, int64_t view);
 
 /* ZOK and the node, or ZNONODE (no parent), ZNODEEXISTS, ... For a sequential mode the number is
  * appended. */
-int fake_make(fake_servers *servers, const char *path, const char *data, zkl_mode mode,
+int fake_make(fake_servers *servers, const char *path, const char *data, fake_mode mode,
               int64_t owner, fake_node **made);
 /* ZOK, ZNONODE, ZNOTEMPTY. Fires watches. */
 int fake_remove(fake_servers *servers, const char *path);
