@@ -11,7 +11,6 @@
 #include "port/wire.h"
 #include "recipe/znode.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
@@ -29,51 +28,38 @@ void zkl_transaction_answered(zkl_receiver *receiver, const zkl_return *back,
                               const zkl_reply *reply) {
     (void)back;
     zkl_compound_lock *lock = ZKL_CONTAINER_OF(receiver, zkl_compound_lock, receiver);
-    zkl_reply own = *reply;
+    const bool made = reply->rc == ZOK;
+    const zkl_stat stat = {.czxid =
+                               made && !lock->unmarked ? zkl_batch_token(reply, lock->count) : 0};
     /* perhaps the servers have refused only the mark */
     const bool again = reply->rc == ZNOAUTH && !lock->unmarked;
     const bool unheard = reply->rc == ZNONODE && is_unheard(lock);
     lock->unmarked |= again;
     for (size_t i = 0; i < lock->count; i++) {
         zkl_contender *part = lock->parts[i];
-        own.path = reply->rc == ZOK ? reply->names[i] : NULL;
         if (again || (unheard && !part->line->parents.unheard))
             zkl_line_not_created(part);
         else
-            zkl_line_created(part, &own);
+            zkl_line_created(part, &(zkl_reply){.rc = reply->rc,
+                                                .path = made ? reply->outcomes[i].path : NULL,
+                                                .stat = &stat});
     }
 }
 
-/* The answer to a transaction does not contain the czxid of a node that it creates, but the mzxid
- * of one that it writes to, which is the same number. So the transaction also creates a node,
- * writes to it, and deletes it. */
-static char *mark_path(const zkl_compound_lock *lock) {
-    char name[ZKL_ZNODE_SIZE], *path = NULL;
-    zkl_znode_make_mark(name, (zkl_guid){lock->head.context->guid, lock->receiver.id});
-    return asprintf(&path, "%s/%s", lock->paths[0], name) < 0 ? NULL : path;
-}
-
-static int send_batch(zkl_compound_lock *lock, char **paths) {
+static int send_batch(zkl_compound_lock *lock, zkl_op *ops) {
     zkl_context *context = lock->head.context;
     for (size_t i = 0; i < lock->count; i++) {
-        paths[i] = (char *)zkl_send_new_node(lock->parts[i]).path;
-        if (!paths[i])
+        ops[i] = zkl_send_new_node(lock->parts[i]);
+        if (!ops[i].path)
             return ZMARSHALLINGERROR;
     }
     zkl_receiver_enter(&context->receivers, &lock->receiver);
-    char *mark = lock->unmarked ? NULL : mark_path(lock);
-    if (!mark && !lock->unmarked)
+    if (!lock->unmarked &&
+        !zkl_batch_add_mark(context, lock->paths[0], lock->receiver.id, ops + lock->count))
         return ZMARSHALLINGERROR;
-    const zkl_batch batch = {
-        .paths = (const char *const *)paths,
-        .count = lock->count,
-        .data = context->identifier,
-        .mark = mark,
-    };
-    const int rc = context->port->call->create_all(context->port, &batch, context->acl,
-                                                   (zkl_return){lock->receiver.id, 0, 0});
-    free(mark);
-    return rc;
+    const size_t count = lock->count + (lock->unmarked ? 0 : ZKL_MARK_OPS);
+    return context->port->call->transact(context->port, ops, count,
+                                         (zkl_return){lock->receiver.id, 0, 0});
 }
 
 /* Each line keeps the order of what its callers do. */
@@ -89,8 +75,8 @@ static void send_what_is_due(zkl_compound_lock *lock) {
 
 void zkl_transaction_send(zkl_compound_lock *lock) {
     send_what_is_due(lock);
-    char **paths = calloc(lock->count ? lock->count : 1, sizeof *paths);
-    const int rc = paths ? send_batch(lock, paths) : ZMARSHALLINGERROR;
+    zkl_op *ops = calloc(lock->count + ZKL_MARK_OPS, sizeof *ops);
+    const int rc = ops ? send_batch(lock, ops) : ZMARSHALLINGERROR;
     for (size_t i = 0; i < lock->count; i++) {
         zkl_contender *part = lock->parts[i];
         if (rc == ZOK)
@@ -100,9 +86,9 @@ void zkl_transaction_send(zkl_compound_lock *lock) {
     }
     for (size_t i = 0; i < lock->count; i++) /* the lists go out behind the nodes */
         zkl_line_settle(lock->parts[i]->line);
-    for (size_t i = 0; paths && i < lock->count; i++)
-        free(paths[i]);
-    free(paths);
+    for (size_t i = 0; ops && i <= lock->count; i++) /* the ops of the mark share one path */
+        free((char *)ops[i].path);
+    free(ops);
 }
 
 bool zkl_transaction_fits(const zkl_compound_lock *lock) {

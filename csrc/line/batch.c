@@ -22,9 +22,6 @@
 /* Larger batches noticeably delay the requests of other clients. */
 #define MEMBERS_MOST 64
 #define BYTES_MOST 65536
-/* The mark: a node is made, written to and deleted again, and the time of the write is that of all
- * nodes of the batch. */
-enum { MARK_MADE, MARK_WRITTEN, MARK_DELETED, MARK_OPS };
 
 /* On its way. */
 typedef struct batch {
@@ -51,6 +48,28 @@ void zkl_batches_forget(zkl_line_common *common) {
 
 static zkl_contender *contender_of(zkl_dispatch *dispatch) {
     return ZKL_CONTAINER_OF(dispatch, zkl_contender, dispatch);
+}
+
+/* ---- the mark ---- */
+
+enum { MARK_MADE, MARK_WRITTEN, MARK_DELETED };
+
+bool zkl_batch_add_mark(const zkl_context *context, const char *directory, uint64_t number,
+                        zkl_op *ops) {
+    char name[ZKL_ZNODE_SIZE], *path = NULL;
+    zkl_znode_make_mark(name, (zkl_guid){context->guid, number});
+    if (asprintf(&path, "%s/%s", directory, name) < 0)
+        return false;
+    const zkl_op op = {.path = path, .data = "", .version = -1, .acl = context->acl};
+    ops[MARK_MADE] = ops[MARK_WRITTEN] = ops[MARK_DELETED] = op;
+    ops[MARK_MADE].kind = ZKL_OP_CREATE;
+    ops[MARK_WRITTEN].kind = ZKL_OP_SET;
+    ops[MARK_DELETED].kind = ZKL_OP_DELETE;
+    return true;
+}
+
+int64_t zkl_batch_token(const zkl_reply *reply, size_t count) {
+    return reply->outcomes[count + MARK_WRITTEN].stat.mzxid;
 }
 
 /* ---- the answer ---- */
@@ -81,8 +100,7 @@ static void tell_all(const batch *b, int rc) {
 }
 
 static void done(const batch *b, const zkl_reply *reply) {
-    const zkl_stat made = {.czxid =
-                               b->marked ? reply->outcomes[b->count + MARK_WRITTEN].stat.mzxid : 0};
+    const zkl_stat made = {.czxid = b->marked ? zkl_batch_token(reply, b->count) : 0};
     for (size_t i = 0; i < b->count; i++) {
         zkl_contender *c = member(b, i);
         if (c) {
@@ -205,20 +223,6 @@ static const zkl_line *line_for_mark(const gathering *g) {
     return NULL;
 }
 
-static bool add_mark(batch *b, zkl_op *ops) {
-    const zkl_context *context = b->common->context;
-    char name[ZKL_ZNODE_SIZE], *path = NULL;
-    zkl_znode_make_mark(name, (zkl_guid){context->guid, b->receiver.id});
-    if (asprintf(&path, "%s/%s", b->marked, name) < 0)
-        return false;
-    const zkl_op op = {.path = path, .data = "", .version = -1, .acl = context->acl};
-    ops[MARK_MADE] = ops[MARK_WRITTEN] = ops[MARK_DELETED] = op;
-    ops[MARK_MADE].kind = ZKL_OP_CREATE;
-    ops[MARK_WRITTEN].kind = ZKL_OP_SET;
-    ops[MARK_DELETED].kind = ZKL_OP_DELETE;
-    return true;
-}
-
 /* false: no memory */
 static bool add(zkl_op *op, zkl_contender *c) {
     *op = c->dispatch.creates
@@ -238,7 +242,8 @@ static bool fill(batch *b, zkl_op *ops, const gathering *g) {
             complete = add(&ops[b->count], c);
             b->members[b->count++] = c->receiver.id;
         }
-    return complete && (!b->marked || add_mark(b, ops + b->count));
+    return complete && (!b->marked || zkl_batch_add_mark(b->common->context, b->marked,
+                                                         b->receiver.id, ops + b->count));
 }
 
 static batch *batch_new(zkl_line_common *common, size_t members, const zkl_line *marked) {
@@ -259,11 +264,11 @@ static batch *batch_new(zkl_line_common *common, size_t members, const zkl_line 
 /* The port's answer. */
 static int transact(zkl_line_common *common, const gathering *g, const zkl_line *marked) {
     zkl_port *port = common->context->port;
-    zkl_op ops[MEMBERS_MOST + MARK_OPS] = {{.path = NULL}};
+    zkl_op ops[MEMBERS_MOST + ZKL_MARK_OPS] = {{.path = NULL}};
     batch *b = batch_new(common, g->count, marked);
     int rc = b && fill(b, ops, g) ? ZOK : ZMARSHALLINGERROR;
     if (rc == ZOK)
-        rc = port->call->transact(port, ops, b->count + (marked ? MARK_OPS : 0),
+        rc = port->call->transact(port, ops, b->count + (marked ? ZKL_MARK_OPS : 0),
                                   (zkl_return){b->receiver.id, 0, 0});
     for (size_t i = 0; b && i <= b->count; i++) /* the ops of the mark share one path */
         free((char *)ops[i].path);

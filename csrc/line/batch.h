@@ -16,4 +16,17 @@ void zkl_batch_flush(zkl_line_common *common);
  * it itself. */
 void zkl_batches_forget(zkl_line_common *common);
 
+/* The answer to a transaction does not contain the czxid of a node that it creates, but the mzxid of
+ * one that it writes to, which is the same number. So the transaction also creates a node, the mark,
+ * writes to it, and deletes it. */
+enum { ZKL_MARK_OPS = 3 };
+
+/* Adds these operations behind the others. `number`: that of the transaction's receiver, which is
+ * part of the mark's name. false: no memory. The caller frees the path, which the three share. */
+bool zkl_batch_add_mark(const zkl_context *context, const char *directory, uint64_t number,
+                        zkl_op *ops);
+/* The token of the nodes that a transaction has created, whose mark came behind `count`
+ * operations. */
+int64_t zkl_batch_token(const zkl_reply *reply, size_t count);
+
 #endif

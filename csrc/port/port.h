@@ -29,15 +29,14 @@ typedef struct zkl_op_result {
 typedef struct zkl_reply {
     int rc;           /* ZOK, ZNONODE, ZCONNECTIONLOSS, ... */
     const char *path; /* create: the node's full path */
-    /* create, get, get_acl, perform (except delete); list, unless our ACL is OPEN: the
-     * directory's */
+    /* perform, except of a delete; list, unless our ACL is OPEN: the directory's */
     const zkl_stat *stat;
-    const char *data;              /* get; of an ACL the lines */
-    size_t length;                 /* get: bytes of data */
-    const char *const *names;      /* list, create_all */
+    const char *data;              /* a read; of an ACL the lines */
+    size_t length;                 /* bytes of it */
+    const char *const *names;      /* the children */
     const zkl_op_result *outcomes; /* transact: also if it has failed */
     size_t count;
-    bool exposed; /* get_acl, perform of ACL: anybody may create, delete or administer there */
+    bool exposed; /* a read of an ACL: anybody may create, delete or administer there */
 } zkl_reply;
 
 /* The receiver of the answer, as a number: when the answer comes, the number is looked up, and the
@@ -48,28 +47,14 @@ typedef struct zkl_return {
     int32_t detail;
 } zkl_return;
 
-/* Nodes that are created all or none. */
-typedef struct zkl_batch {
-    const char *const *paths; /* each gets a sequence */
-    size_t count;
-    const char *data;
-    /* a node that the transaction also creates, writes to and deletes, so that its mzxid shows the
-     * czxid of the others; NULL: none */
-    const char *mark;
-} zkl_batch;
-
 /* Every function returns ZOK, after which another thread delivers exactly one answer; or an error,
  * after which none comes. None of them blocks or calls back. Paths are full, with the chroot. */
 typedef struct zkl_port_table {
-    /* The names in the answer are full paths. If there was a mark, stat->czxid is the czxid of all
-     * nodes. */
-    int (*create_all)(zkl_port *, const zkl_batch *, zkl_acl, zkl_return);
     int (*list)(zkl_port *, const char *path, bool watch, zkl_return);
     int (*sync)(zkl_port *, const char *path, zkl_return);
     /* Removes all our watches on the path: those that `list` has set, or the others. */
     int (*unwatch)(zkl_port *, const char *path, bool list, zkl_return);
-    /* A host's operation on a node; the op's path is full. `watch`: sets a watch, if the op
-     * reads. */
+    /* Performs one op. `watch`: sets a watch, if the op reads. */
     int (*perform)(zkl_port *, const zkl_op *op, bool watch, zkl_return);
     /* Performs all ops (create, set, delete, check) or none. */
     int (*transact)(zkl_port *, const zkl_op *ops, size_t count, zkl_return);

@@ -4,11 +4,6 @@
 
 #include <zookeeper/zookeeper.h>
 
-static int create_all(zkl_port *port, const zkl_batch *batch, zkl_acl acl, zkl_return back) {
-    (void)port, (void)batch, (void)acl, (void)back;
-    return ZINVALIDSTATE;
-}
-
 static int at_path(zkl_port *port, const char *path, zkl_return back) {
     (void)port, (void)path, (void)back;
     return ZINVALIDSTATE;
@@ -30,7 +25,6 @@ static int transact(zkl_port *port, const zkl_op *ops, size_t count, zkl_return 
 }
 
 static const zkl_port_table table = {
-    .create_all = create_all,
     .list = with_flag,
     .sync = at_path,
     .unwatch = with_flag,

@@ -20,7 +20,7 @@ size_t zkl_wire_request(bool transaction);
 size_t zkl_wire_op(const zkl_op *op, bool transaction);
 /* A check in a transaction, of a node with a path of so many bytes. */
 size_t zkl_wire_check(size_t path);
-/* A transaction besides its creates, with a mark (port.h) at a path of `mark` bytes. */
+/* A transaction besides its creates, with a mark (line/batch.h) at a path of `mark` bytes. */
 size_t zkl_wire_batch(size_t mark, zkl_acl acl);
 
 #endif

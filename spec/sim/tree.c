@@ -100,7 +100,7 @@ static fake_op refused_as(sim_op op) {
     case OP_SET:
         return FAKE_SET;
     case OP_MULTI:
-        return FAKE_BATCH;
+        return FAKE_TRANSACT;
     case OP_LIST:
         return FAKE_LIST;
     case OP_GET:

@@ -279,7 +279,7 @@ static void a_new_session_is_entered_in_one_round_trip(void) {
     fake_cut(one); /* what became of it is to be looked for */
     fake_expire(one);
     fake_connect(one);
-    CHECK_TEXT(fake_batch(one), "MLL");
+    CHECK_TEXT(fake_batch(one), "TLL");
     CHECK(fake_held(settled(p)));
 }
 

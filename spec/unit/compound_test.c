@@ -60,7 +60,7 @@ static void expire(fake_client *client) {
 
 static void all_in_one_round_trip(void) {
     fake_caller *p = both(one, ab);
-    CHECK_TEXT(fake_batch(one), "MLL");
+    CHECK_TEXT(fake_batch(one), "TLL");
     settled(p);
     CHECK(fake_held(p));
     CHECK_INT(p->token, zk->zxid);
@@ -153,7 +153,7 @@ static void a_lost_answer_is_looked_for_at_all_paths(void) {
         fake_cut(one);
         remove_first(ab[i]);
         fake_connect(one);
-        while (!fake_pending(one, FAKE_BATCH, NULL))
+        while (!fake_pending(one, FAKE_TRANSACT, NULL))
             CHECK(fake_answer(one));
         CHECK_INT(fake_pending(one, FAKE_ERASE, NULL), 1);
         settled(p);
@@ -235,11 +235,11 @@ static void a_waiter_enters_the_next_session(void) {
 }
 
 static void without_the_right_to_write_the_token_is_read(void) {
-    fake_refuse(zk, FAKE_BATCH, A, ZNOAUTH, 1);
+    fake_refuse(zk, FAKE_TRANSACT, A, ZNOAUTH, 1);
     fake_caller *p = settled(both(one, ab));
     fake_wait(zk, 1);
-    CHECK_TEXT(fake_batch(one), "MLL");
-    CHECK(!one->sent->mark);
+    CHECK_TEXT(fake_batch(one), "TLL");
+    CHECK_INT(one->sent->op_count, 2); /* no mark */
     fake_settle_all(zk);
     CHECK(fake_held(p));
     char path[256];
@@ -248,7 +248,7 @@ static void without_the_right_to_write_the_token_is_read(void) {
 }
 
 static void a_refusal_is_told(void) {
-    fake_refuse(zk, FAKE_BATCH, A, ZNOAUTH, 0);
+    fake_refuse(zk, FAKE_TRANSACT, A, ZNOAUTH, 0);
     fake_caller *p = both(one, ab);
     for (unsigned i = 0; i < 3; i++) {
         fake_settle_all(zk);
@@ -288,7 +288,7 @@ static void one_given_up_while_another_is_looked_for_leaves_nothing(void) {
     fake_connect(one);
     CHECK_TEXT(fake_batch(one), "DL");
     fake_caller *p = both(one, ab);
-    CHECK_TEXT(fake_batch(one), "DLML");
+    CHECK_TEXT(fake_batch(one), "DLTL");
     fake_cancel(p);
     fake_cancel(other);
     fake_settle_all(zk);
@@ -550,7 +550,7 @@ static void what_no_request_could_ask_for_is_too_big(void) {
     CHECK_INT(zkl_lines_count(&one->lines), 0);
     p = join_many(most);
     CHECK(fake_waits(p));
-    CHECK_INT(fake_pending(one, FAKE_BATCH, NULL), 1);
+    CHECK_INT(fake_pending(one, FAKE_TRANSACT, NULL), 1);
 }
 
 /* ---- ends ---- */

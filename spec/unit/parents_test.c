@@ -124,7 +124,7 @@ static void a_part_whose_directory_is_there_takes_no_part_in_the_making_of_other
         fake_wait(zk, 6);
     }
     CHECK(fake_waits(p));
-    CHECK_INT(one->counts[FAKE_BATCH], 2 + ROUNDS);
+    CHECK_INT(one->counts[FAKE_TRANSACT], 2 + ROUNDS);
     CHECK_INT(one->counts[FAKE_CREATE], 2 + 2 * (1 + ROUNDS)); /* the first one's levels once */
     fake_settle(one);
     CHECK_INT(fake_children(zk, "/x/y"), 1);

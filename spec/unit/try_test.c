@@ -108,7 +108,7 @@ static void a_try_of_a_multilock_ends_when_the_acls_of_directories_are_throttled
 
 static void a_try_of_a_multilock_ends_when_a_server_throttles_it(void) {
     fake_directory(zk, OTHER);
-    check_throttled(try_both, FAKE_BATCH, LINE);
+    check_throttled(try_both, FAKE_TRANSACT, LINE);
     check_throttled(try_both, FAKE_LIST, OTHER);
     check_next(try_both);
 }
@@ -116,14 +116,14 @@ static void a_try_of_a_multilock_ends_when_a_server_throttles_it(void) {
 /* That the mark is denied says nothing of the nodes: the client asks again without it. */
 static void a_try_of_a_multilock_goes_on_without_the_mark(void) {
     fake_directory(zk, OTHER);
-    fake_refuse(zk, FAKE_BATCH, LINE, ZNOAUTH, 1);
+    fake_refuse(zk, FAKE_TRANSACT, LINE, ZNOAUTH, 1);
     fake_caller *p = try_both();
     fake_settle(one);
     CHECK(fake_waits(p));
     fake_wait(zk, 1);
     fake_settle(one);
     CHECK(fake_held(p));
-    CHECK_INT(one->counts[FAKE_BATCH], 2);
+    CHECK_INT(one->counts[FAKE_TRANSACT], 2);
 }
 
 static void a_try_of_leases_ends_when_its_gate_is_throttled(void) {

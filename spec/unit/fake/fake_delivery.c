@@ -17,24 +17,19 @@ void fake_resume(fake_client *client) {
 }
 
 void fake_hand_over(fake_client *client, const fake_item *item) {
-    const bool good = item->rc == ZOK, one = good && item->op_count == 1;
-    zkl_reply reply = {
+    const bool good = item->rc == ZOK, several = item->op == FAKE_TRANSACT;
+    const zkl_op_result *result = good && !several ? item->results : NULL;
+    const zkl_reply reply = {
         .rc = item->rc,
-        .path = one ? item->results->path : NULL,
-        .stat = one && item->op != FAKE_ERASE ? &item->results->stat : NULL,
+        .path = result ? result->path : NULL,
+        .stat = result && item->op != FAKE_ERASE ? &result->stat : NULL,
         .data = item->made,
         .length = item->made ? strlen(item->made) : 0,
         .names = item->names ? (const char *const *)item->names : (const char *const[]){NULL},
-        .count = item->count,
+        .outcomes = several ? item->results : NULL,
+        .count = several ? item->op_count : item->count,
         .exposed = good && item->op == FAKE_ACL && !item->closed,
     };
-    if (item->op == FAKE_BATCH && good)
-        reply.stat = &item->stat;
-    if (item->op == FAKE_TRANSACT) {
-        reply.stat = NULL;
-        reply.outcomes = item->results;
-        reply.count = item->op_count;
-    }
     if (item->watch)
         fake_watch_set(&client->listeners, item->path, item->watch_list, 0);
     if (item->rc == ZOK && item->op == FAKE_UNWATCH)

@@ -27,43 +27,6 @@ static void list_children(fake_client *client, fake_item *item) {
     }
 }
 
-static int make_all(fake_client *client, fake_item *item) {
-    fake_servers *servers = client->servers;
-    fake_node *nodes[16] = {NULL};
-    must(item->path_count <= 16);
-    for (size_t i = 0; i < item->path_count; i++) {
-        char parent[512];
-        snprintf(parent, sizeof parent, "%s", item->paths[i]);
-        *strrchr(parent, '/') = '\0';
-        const int rc = fake_refused(servers, FAKE_CREATE, item->paths[i]);
-        if (rc != ZOK)
-            return rc;
-        if (!fake_find(servers, parent, FAKE_LATEST))
-            return ZNONODE;
-    }
-    item->names = calloc(item->path_count, sizeof(char *));
-    must(item->names != NULL);
-    for (size_t i = 0; i < item->path_count; i++) {
-        CHECK_INT(fake_make(servers, item->paths[i], item->data, FAKE_EPHEMERAL_SEQUENCE,
-                            client->context.session, &nodes[i]),
-                  ZOK);
-        item->names[item->count++] = copy(nodes[i]->path);
-    }
-    if (item->mark) {
-        fake_node *mark;
-        int32_t sequence;
-        CHECK(zkl_znode_parse(strrchr(item->mark, '/') + 1, &sequence) == ZKL_KIND_NONE);
-        CHECK_INT(fake_make(servers, item->mark, "", FAKE_PERSISTENT, 0, &mark), ZOK);
-        servers->within = true; /* it has gone again at the same moment */
-        CHECK_INT(fake_remove(servers, mark->path), ZOK);
-        servers->within = false;
-    }
-    for (size_t i = 0; i < item->path_count; i++)
-        nodes[i]->czxid = nodes[i]->mzxid = servers->zxid;
-    item->stat = (zkl_stat){.czxid = item->mark ? servers->zxid : 0};
-    return ZOK;
-}
-
 /* What the servers would say to it as things are. */
 static int judge(const fake_client *client, const zkl_op *op) {
     const fake_servers *servers = client->servers;
@@ -245,10 +208,6 @@ static int execute(fake_client *client, fake_item *item) {
     case FAKE_UNWATCH:
         fake_watch_remove(fake_watch_at(&client->watches, item->path, item->watch_list));
         return ZOK;
-    case FAKE_BATCH:
-        rc = make_all(client, item);
-        caught_up(client, servers->zxid);
-        return rc;
     case FAKE_TRANSACT:
         return transact(client, item);
     default:

@@ -28,8 +28,6 @@ fake_item *fake_item_take(fake_item **queue) {
 void fake_item_free(fake_item *item) {
     for (size_t i = 0; i < item->count; i++)
         free(item->names[i]);
-    for (size_t i = 0; i < item->path_count; i++)
-        free(item->paths[i]);
     for (size_t i = 0; i < item->op_count; i++) {
         free((char *)item->ops[i].path);
         free((char *)item->ops[i].data);
@@ -37,12 +35,9 @@ void fake_item_free(fake_item *item) {
     }
     free(item->ops);
     free(item->results);
-    free(item->paths);
-    free(item->mark);
     free(item->names);
     free(item->made);
     free(item->path);
-    free(item->data);
     free(item);
 }
 
@@ -59,7 +54,6 @@ bool fake_is_read(const zkl_op *op) {
 zkl_reach fake_reach_of(const fake_item *item) {
     switch (item->op) {
     case FAKE_CREATE:
-    case FAKE_BATCH:
     case FAKE_SET:
     case FAKE_TRANSACT:
         return ZKL_REACH_QUORUM;

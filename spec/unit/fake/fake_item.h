@@ -10,10 +10,7 @@
 typedef struct fake_item {
     struct fake_item *next;
     fake_op op;
-    char *path, *data;
-    char **paths; /* of a transaction */
-    size_t path_count;
-    char *mark;
+    char *path;
     zkl_op *ops; /* one, or several; with their own paths and data */
     size_t op_count;
     zkl_op_result *results;
@@ -26,7 +23,6 @@ typedef struct fake_item {
 
     int rc;
     char *made;
-    zkl_stat stat;
     char **names;
     size_t count;
     int64_t zxid; /* of the server when it answered */

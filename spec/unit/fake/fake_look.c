@@ -44,7 +44,7 @@ const char *fake_batch(const fake_client *client) {
     static char text[256];
     size_t n = 0;
     for (const fake_item *item = client->sent; item && n + 1 < sizeof text; item = item->next)
-        text[n++] = "CLGDSUMWAET"[item->op];
+        text[n++] = "CLGDSUWAET"[item->op];
     text[n] = '\0';
     return text;
 }

@@ -99,22 +99,6 @@ static int fake_port_perform(zkl_port *port, const zkl_op *op, bool watch, zkl_r
     return ZOK;
 }
 
-static int fake_port_create_all(zkl_port *port, const zkl_batch *batch, zkl_acl acl,
-                                zkl_return back) {
-    (void)acl;
-    fake_item *item;
-    const int rc = take(port, FAKE_BATCH, batch->paths[0], back, &item);
-    if (rc != ZOK)
-        return rc;
-    item->data = copy(batch->data);
-    item->paths = calloc(batch->count, sizeof(char *));
-    must(item->paths != NULL);
-    for (; item->path_count < batch->count; item->path_count++)
-        item->paths[item->path_count] = copy(batch->paths[item->path_count]);
-    item->mark = batch->mark ? copy(batch->mark) : NULL;
-    return ZOK;
-}
-
 static int fake_port_list(zkl_port *port, const char *path, bool watch, zkl_return back) {
     return fake_port_perform(port, &(zkl_op){.kind = ZKL_OP_CHILDREN, .path = path}, watch, back);
 }
@@ -139,13 +123,17 @@ static int fake_port_unwatch(zkl_port *port, const char *path, bool list, zkl_re
 static int fake_port_transact(zkl_port *port, const zkl_op *ops, size_t count, zkl_return back) {
     fake_item *item;
     const int rc = take(port, FAKE_TRANSACT, ops[0].path, back, &item);
+    int32_t sequence;
+    /* Nobody takes a mark for one who waits. */
+    for (size_t i = 0; i < count; i++)
+        CHECK(ops[i].kind != ZKL_OP_CREATE || ops[i].ephemeral ||
+              zkl_znode_parse(strrchr(ops[i].path, '/') + 1, &sequence) == ZKL_KIND_NONE);
     if (rc == ZOK)
         copy_ops(item, ops, count);
     return rc;
 }
 
 static const zkl_port_table table = {
-    .create_all = fake_port_create_all,
     .list = fake_port_list,
     .sync = fake_port_sync,
     .unwatch = fake_port_unwatch,

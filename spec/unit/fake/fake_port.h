@@ -205,7 +205,7 @@ unsigned fake_pending(const fake_client *client, fake_op op, const char *path);
 size_t fake_watched(const fake_client *client);
 /* Bytes of these in the packet. */
 size_t fake_watched_bytes(const fake_client *client);
-/* The kinds of all waiting requests, in order: "CLGDSUMWAET". */
+/* The kinds of all waiting requests, in order: "CLGDSUWAET". */
 const char *fake_batch(const fake_client *client);
 
 #endif

@@ -16,7 +16,6 @@ typedef enum fake_op {
     FAKE_ERASE,
     FAKE_SYNC,
     FAKE_UNWATCH,
-    FAKE_BATCH,
     FAKE_SET,
     FAKE_ACL,
     FAKE_EXISTS,
