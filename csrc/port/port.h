@@ -50,14 +50,16 @@ typedef struct zkl_return {
 /* Every function returns ZOK, after which another thread delivers exactly one answer; or an error,
  * after which none comes. None of them blocks or calls back. Paths are full, with the chroot. */
 typedef struct zkl_port_table {
-    int (*list)(zkl_port *, const char *path, bool watch, zkl_return);
-    int (*sync)(zkl_port *, const char *path, zkl_return);
-    /* Removes all our watches on the path: those that `list` has set, or the others. */
-    int (*unwatch)(zkl_port *, const char *path, bool list, zkl_return);
     /* Performs one op. `watch`: sets a watch, if the op reads. */
     int (*perform)(zkl_port *, const zkl_op *op, bool watch, zkl_return);
     /* Performs all ops (create, set, delete, check) or none. */
     int (*transact)(zkl_port *, const zkl_op *ops, size_t count, zkl_return);
+    /* The children of a line, like perform. Unless the client's ACL is OPEN, with the directory's
+     * stat: who watches the wire sees getChildren or getChildren2. */
+    int (*list)(zkl_port *, const char *path, bool watch, zkl_return);
+    int (*sync)(zkl_port *, const char *path, zkl_return);
+    /* Removes all our watches on the path: those on its children, or those on its data. */
+    int (*unwatch)(zkl_port *, const char *path, bool list, zkl_return);
 } zkl_port_table;
 
 struct zkl_port {

@@ -1,76 +1,333 @@
 /* SPDX-License-Identifier: MIT */
 #include "zookeeper/operations.h"
 
-#include "recipe/validity.h"
-#include "zookeeper/node_operations.h"
+#include "zookeeper/acl_exposure.h"
+#include "zookeeper/acl_text.h"
 #include "zookeeper/outgoing_request.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef zkl_outgoing_request request;
+/* How many characters a sequential node's number has at most, with its sign. */
+#define SEQUENCE_MOST (sizeof "-2147483648" - 1)
 
-/* ---- answers ---- */
+static struct ACL read_entries[2];
+static struct ACL_vector read_acl = {2, read_entries};
+static pthread_once_t read_once = PTHREAD_ONCE_INIT;
+
+static void read_acl_fill(void) {
+    read_entries[0] = (struct ACL){ZOO_PERM_READ, ZOO_ANYONE_ID_UNSAFE};
+    read_entries[1] = (struct ACL){ZOO_PERM_ALL, ZOO_AUTH_IDS};
+}
+
+static const struct ACL_vector *acl_of(zkl_acl acl) {
+    switch (acl) {
+    case ZKL_ACL_CREATOR:
+        return &ZOO_CREATOR_ALL_ACL;
+    case ZKL_ACL_READ:
+        pthread_once(&read_once, read_acl_fill);
+        return &read_acl;
+    case ZKL_ACL_OPEN:
+        break;
+    }
+    return &ZOO_OPEN_ACL_UNSAFE;
+}
+
+static int mode_of(const zkl_op *op) {
+    if (op->container)
+        return ZOO_CONTAINER;
+    if (op->ephemeral)
+        return op->sequential ? ZOO_EPHEMERAL_SEQUENTIAL : ZOO_EPHEMERAL;
+    return op->sequential ? ZOO_PERSISTENT_SEQUENTIAL : ZOO_PERSISTENT;
+}
+
+/* ---- a single operation ---- */
 
 static void on_void(int rc, const void *data) {
-    zkl_outgoing_request_answer((request *)data, &(zkl_reply){.rc = rc});
+    zkl_outgoing_request_answer((zkl_outgoing_request *)data, &(zkl_reply){.rc = rc});
 }
 
-static void on_string(int rc, const char *value, const void *data) {
-    (void)value;
-    zkl_outgoing_request_answer((request *)data, &(zkl_reply){.rc = rc});
-}
-
-static void listed(int rc, const struct String_vector *names, const zkl_stat *stat,
-                   const void *data) {
-    zkl_reply reply = {.rc = rc, .stat = stat};
-    if (rc == ZOK && zkl_outgoing_request_are_names(names)) {
-        reply.names = (const char *const *)names->data;
-        reply.count = (size_t)names->count;
-    } else if (rc == ZOK) {
-        reply.rc = ZKL_CORRUPT;
+/* For answers with a Stat. */
+static void answer_with(zkl_outgoing_request *r, zkl_reply reply, const struct Stat *stat,
+                        bool plausible) {
+    zkl_stat copy;
+    if (reply.rc == ZOK && stat && plausible) {
+        copy = zkl_outgoing_request_stat(stat);
+        reply.stat = &copy;
+    } else if (reply.rc == ZOK) {
+        reply = (zkl_reply){.rc = ZKL_CORRUPT};
     }
-    zkl_outgoing_request_answer((request *)data, &reply);
+    zkl_outgoing_request_answer(r, &reply);
+}
+
+static void on_made(int rc, const char *path, const struct Stat *stat, const void *data) {
+    zkl_outgoing_request *r = (zkl_outgoing_request *)data;
+    answer_with(r, (zkl_reply){.rc = rc, .path = path}, stat,
+                rc == ZOK && stat && stat->czxid > 0 &&
+                    zkl_outgoing_request_is_made(path, r->path, r->sequence));
+}
+
+static void on_stat(int rc, const struct Stat *stat, const void *data) {
+    answer_with((zkl_outgoing_request *)data, (zkl_reply){.rc = rc}, stat, true);
+}
+
+/* Null data has a negative length. */
+static void on_data(int rc, const char *value, int length, const struct Stat *stat,
+                    const void *data) {
+    const bool some = length > 0;
+    answer_with(
+        (zkl_outgoing_request *)data,
+        (zkl_reply){.rc = rc, .data = some ? value : "", .length = some ? (size_t)length : 0}, stat,
+        value || !some);
+}
+
+/* false: they cannot be names. */
+static bool take_names(zkl_reply *reply, const struct String_vector *names) {
+    if (reply->rc != ZOK || !zkl_outgoing_request_are_names(names))
+        return false;
+    reply->names = (const char *const *)names->data;
+    reply->count = (size_t)names->count;
+    return true;
+}
+
+static void on_names(int rc, const struct String_vector *names, const struct Stat *stat,
+                     const void *data) {
+    zkl_reply reply = {.rc = rc};
+    const bool good = take_names(&reply, names);
+    answer_with((zkl_outgoing_request *)data, reply, stat, good);
 }
 
 static void on_list(int rc, const struct String_vector *names, const void *data) {
-    listed(rc, names, NULL, data);
+    zkl_reply reply = {.rc = rc};
+    if (!take_names(&reply, names) && rc == ZOK)
+        reply.rc = ZKL_CORRUPT;
+    zkl_outgoing_request_answer((zkl_outgoing_request *)data, &reply);
 }
 
-static void on_list_of(int rc, const struct String_vector *names, const struct Stat *stat,
-                       const void *data) {
-    const bool complete = rc != ZOK || stat;
-    const zkl_stat copy = stat ? zkl_outgoing_request_stat(stat) : (zkl_stat){0};
-    listed(complete ? rc : ZKL_CORRUPT, names, &copy, data);
+/* Without memory for the lines the answer counts as one that could not be read. */
+static void on_acl(int rc, struct ACL_vector *acl, struct Stat *stat, const void *data) {
+    zkl_reply reply = {.rc = rc};
+    const bool good = rc == ZOK && zkl_acl_exposure_of(acl, &reply.exposed);
+    char *lines = good ? zkl_acl_text(acl) : NULL;
+    reply.data = lines;
+    reply.length = lines ? strlen(lines) : 0;
+    answer_with((zkl_outgoing_request *)data, reply, stat, lines != NULL);
+    free(lines);
 }
 
-/* ---- the table ---- */
+static zkl_reach reach_of(zkl_op_kind kind) {
+    switch (kind) {
+    case ZKL_OP_GET:
+    case ZKL_OP_EXISTS:
+    case ZKL_OP_CHILDREN:
+    case ZKL_OP_ACL:
+        break;
+    case ZKL_OP_CREATE:
+    case ZKL_OP_SET:
+    case ZKL_OP_CHECK:
+        return ZKL_REACH_QUORUM;
+    case ZKL_OP_DELETE:
+        return ZKL_REACH_ERASE;
+    }
+    return ZKL_REACH_SERVER;
+}
 
-static int port_list(zkl_port *port, const char *path, bool watch, zkl_return back) {
+static int perform(zkl_port *port, const zkl_op *op, bool watch, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
-    request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_SERVER);
+    zhandle_t *handle = link->handle;
+    zkl_outgoing_request *r = zkl_outgoing_request_about(link, back, reach_of(op->kind),
+                                                         op->kind == ZKL_OP_CREATE ? op->path : "");
     if (!r)
         return ZMARSHALLINGERROR;
+    r->sequence = op->sequential;
     const watcher_fn fn = watch ? zkl_outgoing_request_watched : NULL;
-    if (link->config->acl != ZKL_ACL_OPEN)
+    switch (op->kind) {
+    case ZKL_OP_GET:
+        return zkl_outgoing_request_sent(r, zoo_awget(handle, op->path, fn, link, on_data, r));
+    case ZKL_OP_EXISTS:
+        return zkl_outgoing_request_sent(r, zoo_awexists(handle, op->path, fn, link, on_stat, r));
+    case ZKL_OP_CHILDREN:
         return zkl_outgoing_request_sent(
-            r, zoo_awget_children2(link->handle, path, fn, link, on_list_of, r));
-    return zkl_outgoing_request_sent(r,
-                                     zoo_awget_children(link->handle, path, fn, link, on_list, r));
+            r, zoo_awget_children2(handle, op->path, fn, link, on_names, r));
+    case ZKL_OP_CREATE:
+        return zkl_outgoing_request_sent(r,
+                                         zoo_acreate2(handle, op->path, op->data, (int)op->length,
+                                                      acl_of(op->acl), mode_of(op), on_made, r));
+    case ZKL_OP_SET:
+        return zkl_outgoing_request_sent(
+            r, zoo_aset(handle, op->path, op->data, (int)op->length, op->version, on_stat, r));
+    case ZKL_OP_DELETE:
+        return zkl_outgoing_request_sent(r, zoo_adelete(handle, op->path, op->version, on_void, r));
+    case ZKL_OP_ACL:
+        return zkl_outgoing_request_sent(r, zoo_aget_acl(handle, op->path, on_acl, r));
+    case ZKL_OP_CHECK:
+        break; /* only valid in a transaction */
+    }
+    return zkl_outgoing_request_sent(r, ZBADARGUMENTS);
 }
 
-static int port_sync(zkl_port *port, const char *path, zkl_return back) {
+/* Only where an ACL has to be checked does the engine look at the directory's stat. */
+static int list(zkl_port *port, const char *path, bool watch, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
-    request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_LEADER);
+    if (link->config->acl != ZKL_ACL_OPEN)
+        return perform(port, &(zkl_op){.kind = ZKL_OP_CHILDREN, .path = path}, watch, back);
+    zkl_outgoing_request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_SERVER);
+    const watcher_fn fn = watch ? zkl_outgoing_request_watched : NULL;
+    return r ? zkl_outgoing_request_sent(
+                   r, zoo_awget_children(link->handle, path, fn, link, on_list, r))
+             : ZMARSHALLINGERROR;
+}
+
+/* ---- a transaction ---- */
+
+/* The buffers for a transaction's answer. The library reads the ops only during the call. */
+typedef struct transaction {
+    size_t count;
+    zoo_op_t *ops;
+    zoo_op_result_t *results;
+    struct Stat *stats;
+    char **asked; /* of creates: the requested path ... */
+    char **made;  /* ... and behind it, in the same piece of memory, the created one */
+    bool *sequence;
+    zkl_op_result *outcomes;
+} transaction;
+
+static void transaction_free(void *load) {
+    transaction *t = load;
+    for (size_t i = 0; t->asked && i < t->count; i++)
+        free(t->asked[i]);
+    free(t->asked);
+    free(t->made);
+    free(t->sequence);
+    free(t->outcomes);
+    free(t->stats);
+    free(t->results);
+    free(t->ops);
+    free(t);
+}
+
+static transaction *transaction_new(size_t count) {
+    transaction *t = calloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    t->count = count;
+    t->ops = calloc(count, sizeof *t->ops);
+    t->results = calloc(count, sizeof *t->results);
+    t->stats = calloc(count, sizeof *t->stats);
+    t->asked = calloc(count, sizeof *t->asked);
+    t->made = calloc(count, sizeof *t->made);
+    t->sequence = calloc(count, sizeof *t->sequence);
+    t->outcomes = calloc(count, sizeof *t->outcomes);
+    if (t->ops && t->results && t->stats && t->asked && t->made && t->sequence && t->outcomes)
+        return t;
+    transaction_free(t);
+    return NULL;
+}
+
+/* The library truncates a path that does not fit. */
+static bool add_create(transaction *t, size_t i, const zkl_op *op) {
+    const size_t length = strlen(op->path), room = length + SEQUENCE_MOST + 1;
+    t->asked[i] = calloc(1, length + 1 + room);
+    if (!t->asked[i])
+        return false;
+    memcpy(t->asked[i], op->path, length);
+    t->made[i] = t->asked[i] + length + 1;
+    t->sequence[i] = op->sequential;
+    zoo_create_op_init(&t->ops[i], op->path, op->data, (int)op->length, acl_of(op->acl),
+                       mode_of(op), t->made[i], (int)room);
+    return true;
+}
+
+static bool add(transaction *t, size_t i, const zkl_op *op) {
+    switch (op->kind) {
+    case ZKL_OP_CREATE:
+        return add_create(t, i, op);
+    case ZKL_OP_SET:
+        zoo_set_op_init(&t->ops[i], op->path, op->data, (int)op->length, op->version, &t->stats[i]);
+        return true;
+    case ZKL_OP_DELETE:
+        zoo_delete_op_init(&t->ops[i], op->path, op->version);
+        return true;
+    case ZKL_OP_CHECK:
+    case ZKL_OP_GET:
+    case ZKL_OP_EXISTS:
+    case ZKL_OP_CHILDREN:
+    case ZKL_OP_ACL:
+        break;
+    }
+    zoo_check_op_init(&t->ops[i], op->path, op->version);
+    return true;
+}
+
+static bool sets(const zoo_op_t *op) {
+    return op->type == ZOO_SETDATA_OP;
+}
+
+/* True if the answer has the right path for each create, and a moment for each write. */
+static bool is_whole(const transaction *t) {
+    for (size_t i = 0; i < t->count; i++)
+        if ((t->asked[i] &&
+             !zkl_outgoing_request_is_made(t->made[i], t->asked[i], t->sequence[i])) ||
+            (sets(&t->ops[i]) && t->stats[i].mzxid <= 0))
+            return false;
+    return zkl_outgoing_request_are_done(t->results, t->count);
+}
+
+/* If the answer leaves an operation out, that one is not the one that failed. */
+static int outcome_of(const zoo_op_result_t *result) {
+    return result->err == ZKL_UNTOLD ? ZOK : result->err;
+}
+
+static void on_transaction(int rc, const void *data) {
+    zkl_outgoing_request *r = (zkl_outgoing_request *)data;
+    const transaction *t = r->load;
+    zkl_reply reply = {.rc = rc == ZOK && !is_whole(t) ? ZKL_CORRUPT : rc};
+    for (size_t i = 0; i < t->count; i++)
+        t->outcomes[i] = (zkl_op_result){
+            .rc = outcome_of(&t->results[i]),
+            .path = t->made[i],
+            .stat = zkl_outgoing_request_stat(&t->stats[i]),
+        };
+    reply.outcomes = t->outcomes;
+    reply.count = t->count;
+    zkl_outgoing_request_answer(r, &reply);
+}
+
+static int transact(zkl_port *port, const zkl_op *ops, size_t count, zkl_return back) {
+    zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
+    zkl_outgoing_request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_QUORUM);
+    if (!r)
+        return ZMARSHALLINGERROR;
+    transaction *t = transaction_new(count);
+    if (!t)
+        return zkl_outgoing_request_sent(r, ZMARSHALLINGERROR);
+    r->load = t;
+    r->unload = transaction_free;
+    for (size_t i = 0; i < count; i++)
+        if (!add(t, i, &ops[i]))
+            return zkl_outgoing_request_sent(r, ZMARSHALLINGERROR);
+    return zkl_outgoing_request_transact(r, (int)count, t->ops, t->results, on_transaction);
+}
+
+/* ---- what is no operation on a node ---- */
+
+static void on_string(int rc, const char *value, const void *data) {
+    (void)value;
+    zkl_outgoing_request_answer((zkl_outgoing_request *)data, &(zkl_reply){.rc = rc});
+}
+
+static int sync_path(zkl_port *port, const char *path, zkl_return back) {
+    zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
+    zkl_outgoing_request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_LEADER);
     return r ? zkl_outgoing_request_sent(r, zoo_async(link->handle, path, on_string, r))
              : ZMARSHALLINGERROR;
 }
 
 /* The library's declaration has a pointer to the completion's type, but the library uses it as the
  * completion. */
-static int port_unwatch(zkl_port *port, const char *path, bool list, zkl_return back) {
+static int unwatch(zkl_port *port, const char *path, bool list, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
-    request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_SERVER);
+    zkl_outgoing_request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_SERVER);
     return r ? zkl_outgoing_request_sent(
                    r, zoo_aremove_all_watches(link->handle, path,
                                               list ? ZWATCHTYPE_CHILD : ZWATCHTYPE_DATA, 0,
@@ -79,11 +336,11 @@ static int port_unwatch(zkl_port *port, const char *path, bool list, zkl_return 
 }
 
 static const zkl_port_table table = {
-    .list = port_list,
-    .sync = port_sync,
-    .unwatch = port_unwatch,
-    .perform = zkl_node_operations_perform,
-    .transact = zkl_node_operations_transact,
+    .perform = perform,
+    .transact = transact,
+    .list = list,
+    .sync = sync_path,
+    .unwatch = unwatch,
 };
 
 const zkl_port_table *zkl_operations(void) {

@@ -134,11 +134,11 @@ static int fake_port_transact(zkl_port *port, const zkl_op *ops, size_t count, z
 }
 
 static const zkl_port_table table = {
+    .perform = fake_port_perform,
+    .transact = fake_port_transact,
     .list = fake_port_list,
     .sync = fake_port_sync,
     .unwatch = fake_port_unwatch,
-    .perform = fake_port_perform,
-    .transact = fake_port_transact,
 };
 
 static void fire_all(fake_servers *servers) {
