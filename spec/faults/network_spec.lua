@@ -117,7 +117,9 @@ describe("with a faulty network", function()
       warm_up()
       faulty:lose_reply("create2")
       faulty:refuse()
-      assert.equal("disconnected", (select(2, lock:acquire(0.2))))
+      local _, err = lock:acquire(0.2)
+      assert.is_true(err == "disconnected" or err == "timeout", err) -- busy servers may not have answered by then
+      wait.eventually(function() return client:state() == "suspended" end)
       here:becomes(1)
       faulty:heal()
       here:becomes(0)
@@ -333,10 +335,16 @@ describe("with a faulty network", function()
 
     it("without a link answers 'disconnected' at its deadline, and its node goes later", function()
       assert(direct:mutex(path):acquire(PATIENCE))
-      local list = {}
-      local request = lock:request(1.5, function(got, err) list[#list + 1] = { got, err } end)
-      here:becomes(2)
-      suspend()
+      local timeout, request, list = 0.75
+      repeat -- a busy machine needs more time until the link is gone
+        faulty:heal()
+        here:becomes(1)
+        timeout = 2 * timeout
+        request, list = here:ask(lock, timeout)
+        here:eventually(function() return #here:nodes() == 2 or #list > 0 end)
+        suspend()
+        client:poll()
+      until #list == 0
       assert.equal("disconnected", (select(2, lock:acquire(0.1))))
       assert.equal("disconnected", (select(2, lock:acquire(0))))
       here:eventually(function() return #list > 0 end)

@@ -224,17 +224,26 @@ describe("a mutex", function()
       local lock, first = client:mutex(path), nil
       taken()
       local signal = client:mutex(path .. "-signal"):request(PATIENCE, function()
-        first = { lock:acquire(3, "x") }
+        first = { lock:acquire(PATIENCE, "x") }
       end)
       here:eventually(function() return signal:state() == "held" and #here:nodes() == 2 end)
       assert.same({ nil, "timeout" }, { lock:acquire(0.1, "x") })
       assert.equal(1, client:stats().waiting, "the first waits on")
-      here:eventually(function() return first end)
-      assert.same({ nil, "timeout" }, first)
-      assert.is_true(signal:release())
       other:release(path)
-      assert(lock:acquire(PATIENCE, "x"))
+      here:eventually(function() return first end)
+      assert.is_number(first[1])
       assert.is_true(lock:release("x"))
+      assert.is_true(signal:release())
+
+      taken()
+      signal = client:mutex(path .. "-signal"):request(PATIENCE, function()
+        first = { lock:acquire(0.1, "x") }
+        other:release(path)
+      end)
+      assert.is_number((lock:acquire(PATIENCE, "x")), "the second waits on")
+      assert.same({ nil, "timeout" }, first)
+      assert.is_true(lock:release("x"))
+      assert.is_true(signal:release())
     end)
 
     it("are coroutines: one does not release or enter what another holds", function()

@@ -65,22 +65,25 @@ describe("with luv", function()
   end)
 
   it("a coroutine that somebody else resumes when its wait is over is not resumed again", function()
-    local called, polled, resumed
-    local thread = coroutine.create(function()
-      polled = client:poll(0.3)
-      coroutine.yield()
-      resumed = true
-    end)
-    assert(coroutine.resume(thread))
-    client:mutex(path):request(PATIENCE, function() called = true end)
-    local deadline = wait.now() + PATIENCE
-    repeat
-      socket.sleep(0.005)
-      client:poll()
-    until called or wait.now() > deadline -- and luv has not turned
-    assert(coroutine.resume(thread))
-    assert.equal(1, polled)
-    loop.idle(0.4)
+    local timeout, called, polled, resumed = 0.15
+    repeat -- a busy machine needs more time for a grant
+      timeout, called = 2 * timeout, false
+      local thread = coroutine.create(function()
+        polled = client:poll(timeout)
+        coroutine.yield()
+        resumed = true
+      end)
+      assert(coroutine.resume(thread))
+      client:mutex(path):request(PATIENCE, function(_, _, request) called = request:release() end)
+      local deadline = wait.now() + PATIENCE
+      repeat
+        socket.sleep(0.005)
+        client:poll()
+      until called or wait.now() > deadline -- and luv has not turned
+      assert.is_true(called)
+      assert(coroutine.resume(thread))
+    until polled == 1
+    loop.idle(timeout + 0.1)
     assert.is_nil(resumed)
   end)
 
