@@ -7,11 +7,11 @@ local inspector = require "spec.support.inspector"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local SESSION = 3 -- seconds
+local SESSION = 6 -- seconds
 local PATIENCE = wait.PATIENCE
 
 -- The follower notices after so many ticks of 200 ms that its leader is silent: long after the sessions are over.
-local NOTICES = 100
+local NOTICES = 3000
 
 describe("on a server that is cut off from its leader #slow", function()
   local three, follower, there, elsewhere, client, direct, lock, path, count
@@ -62,7 +62,6 @@ describe("on a server that is cut off from its leader #slow", function()
     local successor = direct:mutex(path):request(PATIENCE, function(granted) next_token = granted end)
     wait.eventually(function() return #nodes() == 2 end)
     three:isolate(follower)
-    assert.is_true(lock:validity("me") > 0)
     wait.eventually(function()
       local gone = not elsewhere:exists(node) -- asked first: it was gone before the answer to what follows
       assert.is_true(not gone or lock:validity("me") == 0, "believed in after the leader freed it")
