@@ -9,8 +9,8 @@ local zklock = require "zklock"
 local SESSION = 6 -- seconds: the old leader stands still during an election, which the link must survive
 local PATIENCE = wait.PATIENCE
 
--- The old leader misses the others after so many ticks of 200 ms: long after the election and the sessions are over, also
--- on a busy machine.
+-- The old leader misses the others after so many ticks of 200 ms: long after the election, also of a busy machine, and
+-- the end of the sessions.
 local NOTICES = 3000
 
 describe("on a leader that was deposed and does not know #once", function()

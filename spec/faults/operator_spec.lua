@@ -85,10 +85,9 @@ describe("an operator", function()
       local at = here.path .. "/kind"
       local ours, directory_of_hold = kind.open.ours(client, at), kind.holding(at)[1]
       if ours.on_lost then ours:on_lost(function(...) losses[#losses + 1] = { ... } end) end
-      local grants = {} -- a lease that nobody has any more is given back
       local request = ours:request(PATIENCE, function(got, err)
         assert(not err, err)
-        grants[1] = got
+        losses.of = got -- a lease that nobody has any more is given back
         if kind.leases then got:on_lost(function(...) losses[#losses + 1] = { ... } end) end
       end, kind.leases)
       here:eventually(function() return request:state() == "held" end, "the hold")
