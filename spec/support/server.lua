@@ -96,10 +96,14 @@ local function choose_port(self)
   end
 end
 
+-- Seconds for the answer of a server that may be starting, or stopped.
+local ONE_LOOK = 2
+
 local function is_serving(self)
-  local answer = self:four_letter("srvr")
+  local answer = self:four_letter("srvr", ONE_LOOK)
   -- Somebody else may have been faster on this port: the answer must come from our folder.
-  return answer and answer:find("\nMode: ", 1, true) and (self:four_letter("conf") or ""):find(self.folder, 1, true)
+  return answer and answer:find("\nMode: ", 1, true)
+    and (self:four_letter("conf", ONE_LOOK) or ""):find(self.folder, 1, true)
 end
 
 --- Waits until a launched server serves. A server that ends at once has probably lost its port to somebody else: it
@@ -222,9 +226,10 @@ end
 
 --- One of ZooKeeper's four-letter words.
 ---@return string? answer, or nil and why not
-function server:four_letter(word)
+---@param timeout number? seconds: loop.PATIENCE
+function server:four_letter(word, timeout)
   local link = socket.tcp()
-  link:settimeout(2)
+  link:settimeout(timeout or loop.PATIENCE)
   local ok, err = link:connect("127.0.0.1", self.port)
   local answer
   if ok then
@@ -239,7 +244,7 @@ end
 --- Whether the client of a session is connected to it.
 ---@param session_id string hexadecimal
 function server:serves(session_id)
-  for id in (self:four_letter("cons") or ""):gmatch("[(,]sid=(0x%x+)") do
+  for id in (self:four_letter("cons", ONE_LOOK) or ""):gmatch("[(,]sid=(0x%x+)") do
     if session.same(id, session_id) then return true end
   end
   return false
