@@ -300,7 +300,10 @@ describe("a client", function()
         lock:release()
       end
       assert.is_true(mine:flush(PATIENCE))
-      assert.equal(faulty:counts().total, mine:stats().requests_sent)
+      wait.eventually(function() -- heartbeats go on
+        local seen, sent = faulty:counts().total, mine:stats().requests_sent
+        return seen == sent, ("%d of %d"):format(seen, sent)
+      end)
       mine:close()
       faulty:close()
     end)

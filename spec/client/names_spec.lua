@@ -168,7 +168,7 @@ describe("names of servers", function()
   end)
 
   it("are not looked up without need", function()
-    hold(2)
+    hold(SESSION)
     local asked = names:lookups(NAME)
     former:reset()
     former:await("sync", 3)

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- client:sleep(): waits, and lets others run meanwhile.
 
+local core = require "zklock.core"
 local fixture = require "spec.support.fixture"
 local real_loops = require "spec.support.real_loops"
 local select_loop = require "spec.support.select_loop"
@@ -76,7 +77,12 @@ describe("client:sleep()", function()
         order[#order + 1] = tenths
       end)
     end
-    assert.is_true(client:sleep(PATIENCE / 40))
+    local now, moment = core.now, core.now()
+    core.now = function() return moment end -- all of them begin to sleep at once, also on a busy machine
+    local ok, err = pcall(client.poll, client)
+    core.now = now
+    assert.is_true(ok, err)
+    here:eventually(function() return #order == 4 end)
     assert.same({ 0, 1, 2, 3 }, order)
   end)
 
@@ -167,24 +173,30 @@ describe("client:sleep()", function()
     local loop = make()
 
     it("suspends the coroutine in " .. loop.name .. ", and others go on", function()
-      local mine, order, ended = nil, {}, 0
+      local mine, order, slept, ended = nil, {}, nil, 0
       loop.errors = {}
       loop.spawn(function()
         mine = assert(zklock.connect(here.zk.hosts, { loop = loop.name }))
-        for _, tenths in ipairs { 2, 1, 0 } do
+        for place = 3, 1, -1 do -- each of them sleeps until the later ones have slept
           loop.spawn(function()
-            assert(mine:sleep(tenths / 10))
-            order[#order + 1] = tenths
+            repeat assert(mine:sleep(0.01)) until #order == place - 1
+            order[#order + 1] = place
           end)
         end
+        loop.spawn(function()
+          local began = wait.now()
+          assert(mine:sleep(0.1))
+          slept = wait.now() - began
+        end)
         mine:spawn(function()
           assert(mine:sleep(0.05))
           ended = ended + 1
         end)
       end)
-      loop.run(function() return #order == 3 and ended == 1 or loop.errors[1] end)
+      loop.run(function() return #order == 3 and slept and ended == 1 or loop.errors[1] end)
       assert.same({}, loop.errors)
-      assert.same({ 0, 1, 2 }, order)
+      assert.same({ 1, 2, 3 }, order)
+      assert.is_true(slept >= 0.09, slept) -- a loop counts whole milliseconds, from the beginning of a turn
       local heard
       loop.spawn(function() heard = { mine:sleep(math.huge) } end)
       loop.spawn(function() mine:close() end)
@@ -207,15 +219,19 @@ describe("client:sleep()", function()
       local loop = select_loop.new()
       if not watches then loop.adapter.watch, loop.adapter.spawn = nil, nil end
       local mine, order = here:connect { loop = loop.adapter }, {}
-      for _, tenths in ipairs { 1, 0 } do
-        loop.spawn(function()
-          assert(mine:sleep(tenths / 10))
-          order[#order + 1] = tenths
-        end)
-      end
+      local went_on = false
+      loop.spawn(function()
+        repeat assert(mine:sleep(0.01)) until went_on
+        order[#order + 1] = "first"
+      end)
+      loop.spawn(function()
+        assert(mine:sleep(0))
+        order[#order + 1] = "second"
+        went_on = true
+      end)
       loop.spawn(function() order[#order + 1] = "others" end)
       loop.run(function() return #order == 3 end)
-      assert.same({ "others", 0, 1 }, order)
+      assert.same({ "others", "second", "first" }, order)
       assert.same({}, loop.errors)
     end
   end)
