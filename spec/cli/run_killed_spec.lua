@@ -86,19 +86,13 @@ describe("zklock run #once", function()
     for j = i + 1, 3 do kills(role, ROLES[j]) end
   end
 
-  --- Lets so many seconds go by.
-  local function stand_still(seconds)
-    local began = wait.now()
-    wait.eventually(function() return wait.now() > began + seconds end, seconds + here.patience)
-  end
-
   it("goes on while its front is stopped for longer than a session", function()
     local session = 10 -- this one must not end
     local one, processes, below = at_work("--session", session)
     local next_one = writer("--session", LONG)
     here:becomes(2)
     running.signal({ processes.front }, "sigstop")
-    stand_still(session + 1)
+    wait.rest(session + 1) -- the front's fault
     assert.is_false(running.all_dead(below)) -- the lock is held
     running.signal({ processes.front }, "sigcont")
     running.signal(below, "sigkill")
@@ -113,7 +107,7 @@ describe("zklock run #once", function()
       here:becomes(2)
       running.signal({ processes[role] }, "sigstop")
       wait.eventually(function() return running.all_dead(below) end, here.patience, "the end of all writers")
-      stand_still(2 * SESSION)
+      wait.rest(2 * SESSION) -- the fault
       running.signal({ processes[role] }, "sigcont")
       assert.equal(LOST, (one:wait(here.patience)))
       is_followed_by(next_one)

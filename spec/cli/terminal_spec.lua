@@ -3,7 +3,6 @@
 
 local fixture = require "spec.support.fixture"
 local folder = require "spec.support.folder"
-local loop = require "spec.support.loop"
 local running = require "spec.support.running"
 local terminal = require "spec.support.terminal"
 local wait = require "spec.support.wait"
@@ -91,7 +90,7 @@ describe("on a terminal zklock run #once", function()
           tty:enter(run(verbose .. here.path .. " -- touch " .. ran))
           tty:await("2nd of 2")
           tty:control("s")
-          loop.poll(function() end, 1.5) -- for one write to the terminal
+          wait.rest(1.5) -- for one write to the terminal
           assert(lock:release())
           wait.eventually(function() return running.read(ran) end)
           here:becomes(0)

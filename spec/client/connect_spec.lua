@@ -28,20 +28,21 @@ describe("connect", function()
 
   -- A request that is handed over wakes libzookeeper from its pause between two tries.
   it("does not storm a server that hangs up #once", function()
-    local listener = assert(socket.bind("127.0.0.1", 0, 64))
+    local listener = assert(socket.bind("127.0.0.1", port.free(), 64))
     finally(function() listener:close() end)
     listener:settimeout(0.1)
     local _, number = listener:getsockname()
     connect(("127.0.0.1:%d"):format(number), { session_timeout = 10, connect_timeout = 0 })
     local tries, began = 0, wait.now()
-    while wait.now() < began + 2 do
+    wait.eventually(function()
       local link = listener:accept()
       if link then
         tries = tries + 1
         link:close()
       end
-    end
-    assert.is_true(tries > 0 and tries < 100, tries) -- a sixtieth of the timeout between two: some 12
+      return tries == 12
+    end)
+    assert.is_true(wait.now() - began > 0.2, "it did not pause") -- a sixtieth of the timeout between two: some 2 s
   end)
 
   describe("the module", function()
@@ -212,7 +213,7 @@ describe("connect", function()
     it("is the session timeout by default", function()
       local client, err, took = timed(refused(), { session_timeout = 1 })
       assert.same({ nil, "disconnected" }, { client, err })
-      assert.is_true(took >= 1 and took < 9, took)
+      assert.is_true(took >= 1, took)
     end)
 
     it("may be math.huge, or longer than the server needs to come", function()

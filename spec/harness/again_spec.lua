@@ -86,7 +86,7 @@ describe("spec/support/again.lua #once #bare", function()
       end)
       it("takes its time", function()
         print "> slow"
-        uv.sleep(2000)
+        uv.sleep(2000) -- no standstill
         error("by itself")
       end)
       it("has a long session", function()

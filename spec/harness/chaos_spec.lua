@@ -257,7 +257,7 @@ describe("chaos's crew #once", function()
   it("forgives a waiter for as long as it was stopped", function()
     hire(reporting [[
       local began = now()
-      repeat socket.sleep(0.01) until now() - began > 0.5
+      repeat socket.sleep(0.01) until now() - began > 0.5 -- what is late
       report.late[1] = { began = began, took = now() - began, allowed = 0, lane = order.name .. "/3" }
     ]], { slack = 1 })
     for _ = 1, 2 do
@@ -277,7 +277,7 @@ describe("chaos's crew #once", function()
   it("forgives a waiter for as long as the machine had no time for us either", function()
     hire(reporting [[
       local began = now()
-      repeat socket.sleep(0.01) until now() - began > 1
+      repeat socket.sleep(0.01) until now() - began > 1 -- what is late
       report.late[1] = { began = began, took = now() - began, allowed = 0, lane = order.name .. "/3" }
     ]], { slack = 0.7 })
     step_until(function() return team.slots[1].busy == "work" end)

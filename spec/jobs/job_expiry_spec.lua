@@ -80,7 +80,7 @@ describe("client:job()", function()
           return faulty:is_holding()
         end, PATIENCE)
         faulty:heal()
-        os.execute "sleep 0.2" -- the engine has the answers, and nobody polls
+        wait.rest(0.2) -- the engine has the answers, and nobody polls
         faulty:black_hole()
         local left = when == "before" and 1 or 0
         wait.eventually(function() return #here.tree:children(at) == left end, PATIENCE)

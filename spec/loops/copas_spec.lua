@@ -5,6 +5,7 @@ local loop = require("spec.support.real_loops").of_copas()
 
 local copas = require "copas"
 local fixture = require "spec.support.fixture"
+local port = require "spec.support.port"
 local raising_hook = require "spec.support.raising_hook"
 local socket = require "socket"
 local wait = require "spec.support.wait"
@@ -25,8 +26,8 @@ describe("with Copas", function()
 
   it("handlers of a server's connections take turns", function()
     local inside, together, served = 0, 0, 0
-    local listener = assert(socket.bind("127.0.0.1", 0))
-    local host, port = listener:getsockname()
+    local listener = assert(socket.bind("127.0.0.1", port.free()))
+    local host, number = listener:getsockname()
     copas.addserver(listener, function(link)
       local name = copas.receive(link, "*l")
       local token = assert(client:mutex(path):acquire(PATIENCE))
@@ -41,7 +42,7 @@ describe("with Copas", function()
     end)
     local links = {}
     for i = 1, 10 do
-      links[i] = assert(socket.connect(host, port))
+      links[i] = assert(socket.connect(host, number))
       assert(links[i]:send("client " .. i .. "\n"))
     end
     loop.run(function() return served == 10 end)

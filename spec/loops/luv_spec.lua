@@ -76,10 +76,7 @@ describe("with luv", function()
       assert(coroutine.resume(thread))
       client:mutex(path):request(PATIENCE, function(_, _, request) called = request:release() end)
       local deadline = wait.now() + PATIENCE
-      repeat
-        socket.sleep(0.005)
-        client:poll()
-      until called or wait.now() > deadline -- and luv has not turned
+      repeat socket.sleep(0.005) client:poll() until called or wait.now() > deadline -- and luv has not turned
       assert.is_true(called)
       assert(coroutine.resume(thread))
     until polled == 1

@@ -115,7 +115,7 @@ describe("a callback inside nginx", function()
       location / { content_by_lua_block { ngx.timer.at(0, function()
         for i = 1, 1200 do
           client:mutex("@path@-" .. i):request(20, function(token, _, request)
-            ngx.sleep(0.01)
+            ngx.sleep(0.01) -- a callback that yields
             request:release()
             if token then ngx.shared.counts:incr("seen", 1, 0) end
           end)
@@ -282,7 +282,7 @@ describe("a callback inside nginx", function()
       location / { content_by_lua_block {
         for _ = 1, 200 do
           client:mutex("@path@"):request(20, function(_, err)
-            ngx.sleep(0.01)
+            ngx.sleep(0.01) -- a callback that yields
             if err == "closed" then ngx.shared.counts:incr("seen", 1, 0) end
           end)
         end

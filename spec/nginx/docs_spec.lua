@@ -69,7 +69,7 @@ describe("the page on OpenResty", function()
       location /upstream { content_by_lua_block {
         local counts = ngx.shared.counts
         if counts:incr("inside", 1, 0) > 1 then counts:set("together", true) end
-        ngx.sleep(0.02)
+        ngx.sleep(0.02) -- a holder
         counts:incr("inside", -1)
         ngx.say(ngx.var.http_x_lock_token, " ", counts:get("together"))
       } }

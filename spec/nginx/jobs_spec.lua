@@ -13,7 +13,7 @@ if not nginx.is_testable() then
   return
 end
 
-local SESSION = 600 -- long: nothing here may wait for it
+local SESSION = 600 -- seconds: nothing here waits for it
 local PATIENCE = wait.PATIENCE
 
 describe("a job inside nginx", function()
@@ -81,18 +81,16 @@ describe("a job inside nginx", function()
     assert.same({}, web:errors())
   end)
 
-  it("moves to another worker within a second when nginx is reloaded", function()
+  it("moves to another worker when nginx is reloaded, long before its session would end", function()
     start(LOOP, { workers = 2 })
     local pid = runs_in()
     here:becomes(2)
     for _ = 1, 3 do
-      local began = wait.now()
       local old = web:reload()
       local new = wait.eventually(function()
         local now = tonumber(get("/pid"))
         return now ~= pid and now
       end, PATIENCE, "another worker")
-      assert.is_true(wait.now() - began < 10, "it took " .. wait.now() - began) -- usually some hundredths
       assert.is_true(nginx.await_end(old), "the old workers are still there")
       assert.equal("stopped", get("/count?of=err"))
       here:becomes(2)
@@ -139,15 +137,12 @@ describe("a job inside nginx", function()
     ]] })
     wait.eventually(function() return get("/count?of=running") == "1" end, PATIENCE)
     assert.equal("timeout", get("/begin_to_stop"))
-    wait.eventually(function() return tonumber(get("/count?of=turns")) > 20 end, PATIENCE)
-    local times = {}
-    for i = 1, 21 do
-      local began = wait.now()
-      get("/quick")
-      times[i] = wait.now() - began
-    end
-    table.sort(times)
-    assert.is_true(times[11] < 0.05, ("half of the requests took %g s or more"):format(times[11]))
+    local function turns() return tonumber(get("/count?of=turns")) end
+    wait.eventually(function() return turns() > 20 end, PATIENCE)
+    local before, began = turns(), wait.now()
+    for _ = 1, 21 do get("/quick") end
+    local done, most = turns() - before, 20 + 2000 * (wait.now() - began)
+    assert.is_true(done <= most, ("%d turns, more than one in each millisecond"):format(done))
     get("/leave")
     wait.eventually(function() return get("/state") == "stopped" end, PATIENCE)
     assert.same({}, web:errors())

@@ -151,7 +151,7 @@ describe("metrics in nginx", function()
       old, deadline = old or pids, deadline or wait.now() + 6 -- a key lives for 5 seconds
       becomes(ACQUIRED, 10 * i + 1)
     end
-    wait.eventually(function() return wait.now() > deadline end)
+    wait.eventually(function() return wait.now() > deadline end) -- a key lives for 5 seconds
     becomes(HELD, 1)
     web:get("/leave")
     holder:finish()

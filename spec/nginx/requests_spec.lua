@@ -117,7 +117,7 @@ describe("inside nginx", function()
         local counts = ngx.shared.counts
         local n = counts:incr("inside", 1, 0)
         if n > 1 then counts:incr("together", 1, 0) end
-        ngx.sleep(0.05)
+        ngx.sleep(0.05) -- a holder
         counts:incr("inside", -1)
         counts:incr("served", 1, 0)
       } }
@@ -544,7 +544,7 @@ describe("inside nginx", function()
           local function work(_, token)
             inside = inside + 1
             most = math.max(most, inside)
-            ngx.sleep(0.01)
+            ngx.sleep(0.01) -- a holder
             inside = inside - 1
             tokens[#tokens + 1] = token or lock:token()
           end

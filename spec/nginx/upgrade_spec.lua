@@ -92,7 +92,7 @@ describe("an upgrade inside nginx", function()
             assert(lock:acquire(60))
             ngx.print(require("zklock")._VERSION)
             ngx.flush(true)
-            ngx.sleep(0.5)
+            ngx.sleep(0.5) -- a holder
             ngx.print(" ", lock:is_held())
           } }
         ]] }

@@ -286,8 +286,8 @@ describe("a worker of nginx that has served many", function()
           local client = assert(require("zklock").connect("@hosts@"))
           local lock = client:mutex("/nginx-wear/off")
           lock:on_lost(function() end)
-          client:on_state(function() ngx.sleep(0.01) end)
-          lock:request(20, function() ngx.sleep(0.01) end)
+          client:on_state(function() ngx.sleep(0.01) end) -- a callback that yields
+          lock:request(20, function() ngx.sleep(0.01) end) -- a callback that yields
           ngx.shared.counts:incr("begun", 1, 0)
           lock:acquire(60)
           ngx.sleep(20)

@@ -40,7 +40,7 @@ describe("a worker of nginx", function()
         local token, err = lock:acquire(60)
         if not token then return ngx.exit(503) end
         local n = counts:get("n") or 0
-        ngx.sleep(0.001)
+        ngx.sleep(0.001) -- a holder
         counts:set("n", n + 1)
         counts:incr("made", 1, 0)
         ngx.say(n)
@@ -63,8 +63,7 @@ describe("a worker of nginx", function()
       local wrk = process.spawn { "wrk", "-t2", "-c40", "-d4s", web.url .. "/count" }
       local old = {}
       for _ = 1, 3 do
-        local rest = wait.now() + 0.7
-        wait.eventually(function() return wait.now() > rest end)
+        wait.rest(0.7) -- under load
         for _, pid in ipairs(web:reload()) do old[#old + 1] = pid end
       end
       assert.equal(0, (wrk:wait()))
@@ -109,7 +108,7 @@ describe("a worker of nginx", function()
             local lock = client:mutex("@path@")
             tokens = tokens + (lock:acquire(60) and 1 or 0)
             lock:release()
-            ngx.sleep(0.05)
+            ngx.sleep(0.05) -- between two turns
           end
           ngx.say(tokens)
         } }
@@ -357,7 +356,7 @@ describe("a worker of nginx", function()
       local function try(name)
         local lock = client:mutex("@path@-" .. name)
         local token, err, advice = lock:acquire(60)
-        local _, _, of_leases = client:semaphore("@path@-leases", 1):acquire(60)
+        local _, _, of_leases = client:semaphore("@path@-leases", 1):acquire(0.5)
         local _, _, of_with = lock:with(5, function() end)
         if not token and not (advice .. of_leases .. of_with):find("lock:request.*lock:request.*lock:request") then
           err = err .. " without advice"

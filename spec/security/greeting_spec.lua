@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- A server, or an attacker on the connection, that answers a connect with a session timeout that no server grants.
 
+local port = require "spec.support.port"
 local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
@@ -20,7 +21,7 @@ local SERVER = [[
   local greeting = framed(int(0) .. int(timeout) .. int(0) .. int(7) .. int(16) .. ("p"):rep(16) .. "\0")
   local minus = ("\255"):rep(4)
   local event = framed(minus .. minus .. minus .. int(0) .. minus .. int(3) .. int(0))
-  door:bind("127.0.0.1", 0)
+  door:bind("127.0.0.1", tonumber(arg[3]))
   door:listen(128, function()
     local link, greeted = uv.new_tcp(), false
     door:accept(link)
@@ -62,7 +63,7 @@ describe("a server that grants a session timeout of #once", function()
 
   --- Its address, and the forger.
   local function forge(timeout, mode)
-    local forger = wait.spawn_lua(SERVER, { tostring(timeout), mode or "silent" })
+    local forger = wait.spawn_lua(SERVER, { tostring(timeout), mode or "silent", ("%d"):format(port.free()) })
     table.insert(opened, function() forger:kill() end)
     return "127.0.0.1:" .. assert(forger:read_line(PATIENCE)), forger
   end

@@ -29,6 +29,10 @@ function wait.eventually(fn, timeout, message)
   error(("%s did not happen within %g s%s"):format(message or "what was waited for", timeout, why), 2)
 end
 
+--- Lets time go by: only where a fault, a holder or a rate is timed, never for what can be seen.
+---@param seconds number
+function wait.rest(seconds) loop.poll(function() return false end, seconds) end
+
 --- Runs a script to its end with the interpreter that runs the spec: `script.run`.
 wait.run_lua = script.run
 
