@@ -72,6 +72,7 @@ step 'each mutant that needs no test is about a function that is there' lua5.4 t
 step 'luacheck' luacheck_all
 step 'shellcheck' shellcheck tools/*.sh bench/contest/*.sh model/*.sh fuzz/*.sh share/zklock.bash .ci/run
 step 'specs start no program that tools/deps.sh does not install' lua5.4 tools/programs.lua
+step 'specs set no time limits, and sleep for no event' lua5.4 tools/timing.lua
 step 'mandoc' mandoc -T lint share/zklock.1 share/zklock.3
 step 'programs in C that a release has let be built still run' lua5.4 tools/abi.lua
 step 'zklock(3) says what the header says' lua5.4 tools/manual.lua
