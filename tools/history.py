@@ -125,7 +125,8 @@ class Hold:
 
     def __str__(self):
         turn = "" if self.turn is None else f".{self.turn}"
-        return f"{self.process}'s {self.kind} {self.call} (line {self.number}, token {self.token}{turn})"
+        leases = f", {self.count} of {self.permits} leases" if self.permits else ""
+        return f"{self.process}'s {self.kind} {self.call} (line {self.number}, token {self.token}{turn}{leases})"
 
     @property
     def rank(self):
@@ -296,6 +297,10 @@ class Spans:
         return one if one and one is not hold and one.until > moment and one.excludes(hold) else None
 
 
+def both(one, other):
+    return "a reader beside a writer" if one.is_shared or other.is_shared else "two hold at once"
+
+
 def check_alone(spans, holds):
     found = []
     for hold in holds:
@@ -305,8 +310,7 @@ def check_alone(spans, holds):
         other = spans.last_by(hold.start - 1)
         if other is None or other.until <= hold.start or not other.excludes(hold):
             continue
-        what = "a reader beside a writer" if hold.is_shared or other.is_shared else "two hold at once"
-        found.append(f"{what}: {other}, sure until {other.until}, and {hold}, sure from {hold.start} to {hold.until}")
+        found.append(f"{both(other, hold)}: {other}, sure until {other.until}, and {hold}, sure from {hold.start} to {hold.until}")
     return found
 
 
@@ -342,7 +346,7 @@ def check_same_start(holds):
     found = []
     for one, other in zip(holds, holds[1:]):
         if one.start == other.start and one.excludes(other):
-            found.append(f"two hold at once: {one} and {other}, sure from {one.start} on")
+            found.append(f"{both(one, other)}: {one} and {other}, sure from {one.start} on")
     return found
 
 

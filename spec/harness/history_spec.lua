@@ -88,9 +88,11 @@ describe("a history #once", function()
   judged("shows two who hold at once",
     { "/a: two hold at once: p's mutex 1 (line 2, token 5), sure until 90, and q's mutex 1 (line 4, token 6), sure "
       .. "from 45 to 99", FIRST, SECOND },
-    { TWO, hold("p/1", "write", 5, 10, 20, 90), hold("q/1", "write", 6, 15, 20, 99) })
+    { TWO, hold("p/1", "write", 5, 10, 20, 90), hold("q/1", "write", 6, 15, 20, 99) },
+    { BESIDE, hold("p/1", "write", 5, 10, 20, 90), hold("q/1", "read", 6, 15, 20, 99) })
 
-  judged("passes when holds follow each other", { false, FIRST, release("p/1", 40), SECOND })
+  judged("passes when holds follow each other", { false, FIRST, release("p/1", 40), SECOND },
+    { false, hold("p/1", "mutex", 5, 10, 20, 45), SECOND })
 
   judged("takes a hold for certain between two moments at which it was",
     { TWO, hold("p/1", "mutex", 5, 10, 20, 30), object("sure", call("p/1") .. ',"from":70,"until":80'), SECOND },
@@ -117,7 +119,8 @@ describe("a history #once", function()
   judged("shows a turn that goes back, or comes twice",
     { BACK, turn("p/1", 2, 10, 20, 30), turn("p/2", 1, 15, 45, 99) },
     { "one token for two grants: ", turn("p/1", 2, 10, 20, 30), turn("p/2", 2, 15, 45, 99) },
-    { false, turn("p/1", 1, 10, 20, 30), turn("p/2", 2, 15, 45, 99) })
+    { false, turn("p/1", 1, 10, 20, 30), turn("p/2", 2, 15, 45, 99) },
+    { false, hold("p/1", "mutex", 5, 10, 20), turn("p/2", 1, 15, 45, 99), hold("p/3", "mutex", 5, 15, 50) })
 
   judged("shows a token of two processes",
     { "one token in two processes: p's mutex 1 (line ", hold("p/1", "mutex", 5, 10, 20, 30),
@@ -127,7 +130,9 @@ describe("a history #once", function()
   local UNTIL_90 = hold("p/1", "mutex", 5, 10, 20, 90) .. release("p/1", 90)
   judged("shows a grant that returns before an earlier hold's end, although nobody was sure of it",
     { ALL_THE_TIME .. "q's mutex 1 (line ", UNTIL_90, hold("q/1", "mutex", 6, 25, 80) },
+    { ALL_THE_TIME, hold("p/1", "mutex", 5, 10, 25, 90), hold("q/1", "mutex", 6, 25, 80) },
     { false, UNTIL_90, hold("q/1", "mutex", 6, 25, 95) },
+    { false, UNTIL_90, hold("q/1", "mutex", 6, 25, 80), object("taken", '"process":"q","from":60,"token":6') },
     { ALL_THE_TIME .. "q's write 1 (line ", hold("p/1", "read", 5, 10, 20, 50), hold("p/2", "read", 6, 15, 45, 90),
       hold("q/1", "write", 7, 25, 80) })
 
@@ -145,16 +150,20 @@ describe("a history #once", function()
   judged("lets readers share, and a writer read under its own write",
     { false, hold("p/1", "read", 5, 10, 20, 90), hold("q/1", "read", 6, 15, 45, 99),
       hold("q/2", "read", 6, 50, 60, 99) },
+    { false, hold("q/1", "read", 6, 15, 45, 99, ',"turn":3'), hold("q/2", "read", 6, 50, 60, 99, ',"turn":3') },
     { false, hold("p/1", "write", 5, 10, 20, 90), hold("p/2", "read", 5, 25, 30, 99, ',"under":1') },
     { BESIDE, hold("p/1", "write", 5, 10, 20, 90), hold("p/2", "read", 6, 25, 30, 99, ',"under":1') },
-    { BESIDE, hold("p/1", "write", 5, 10, 20, 90), hold("p/2", "read", 5, 25, 30, 99) })
+    { BESIDE, hold("p/1", "write", 5, 10, 20, 90), hold("p/2", "read", 5, 25, 30, 99) },
+    { BESIDE, hold("p/1", "write", 5, 10, 20, 90), hold("q/2", "read", 5, 25, 30, 99, ',"under":1') })
 
   local BOTH = hold("p/1", "semaphore", 5, 10, 20, 90, LEASES) .. hold("q/1", "semaphore", 6, 10, 30, 90, LEASES)
   judged("shows one lease too many",
     { "3 leases of 2 are held at once: p's semaphore 1 ", BOTH, hold("r/1", "semaphore", 7, 10, 40, 50, LEASES) },
-    { "3 leases of 2 are held at once: p's semaphore 1 ", hold("p/1", "semaphore", 5, 10, 20, 90, LEASES),
+    { "token 6, 2 of 2 leases)", hold("p/1", "semaphore", 5, 10, 20, 90, LEASES),
       hold("q/1", "semaphore", 6, 10, 30, 90, ',"count":2,"permits":2') },
     { ALL_THE_TIME .. "r's semaphore 1", BOTH, hold("r/1", "semaphore", 7, 35, 40, nil, LEASES) },
+    { false, BOTH, hold("r/1", "semaphore", 7, 35, 40, nil, LEASES),
+      object("taken", '"process":"r","from":38,"token":7') },
     { false, BOTH, release("p/1", 39), hold("r/1", "semaphore", 7, 10, 40, 50, LEASES) })
 
   judged("lets another one hold after a loss that was told", { false, FIRST, lost("p/1", 40), SECOND },
@@ -231,12 +240,13 @@ describe("a file that is no history #once", function()
       [":3: field 'colour': an event 'sure' has none"] = GOOD:gsub('"until"', '"colour":1,"until"'),
       [":3: field 'event': one of run, acquire"] = GOOD:gsub('"sure"', '"certain"'),
       [":4: field 'call': line 2 has this call at this path"] = GOOD .. GOOD,
+      [":2: field 'token': either that or 'upto' expected"] = object("taken", '"process":"p","from":40'),
       [":2: not JSON: "] = "{\n",
       [":2: an object expected, got 7"] = "7\n",
     } do
       texts[#texts + 1], expected[#expected + 1] = world(1, lines), line
     end
-    assert.equal(14, #refused(texts))
+    assert.equal(15, #refused(texts))
     expect(expected, texts)
   end)
 
