@@ -9,7 +9,7 @@ local uv = require "luv"
 
 local unpack = table.unpack or unpack -- luacheck: ignore
 
-local PATIENCE = 300 -- seconds for a short chaos on a machine that has much else to do
+local PATIENCE = 600 -- seconds for a short chaos on a machine that has much else to do
 
 local function run(patience, command)
   command.env = command.env or process.PLAIN
@@ -298,6 +298,12 @@ describe("the history #once", function()
     local text, status = simulation(path, "2", "1000", "stop")
     assert.equal(0, status, text)
     passes(path, ": %d+ passed, 0 failed\n$")
+    local lines = read(path)
+    for _, field in ipairs { '"event":"acquire"', '"event":"sure"', '"event":"release"', '"event":"confirmed"',
+      '"event":"lost"', '"event":"drop"', '"event":"taken"', '"kind":"mutex"', '"kind":"read"', '"kind":"write"',
+      '"kind":"semaphore"', '"outcome":"ok"', '"outcome":"timeout"' } do
+      assert.is_truthy(lines:find(field, 1, true), field)
+    end
   end)
 
   it("of a short chaos passes", function()

@@ -621,7 +621,6 @@ void sim_host_close(sim_host *host) {
     if (!host->client || host->machine.stopped_until > sim_now)
         return;
     SAY("host %d closes its client", host->machine.id);
-    sim_journal_closed(host);
     sim_machine *before = enter(host);
     if (sim_once_in(2)) {
         zkl_close(host->client);

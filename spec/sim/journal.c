@@ -117,16 +117,7 @@ void sim_journal_dropped(const sim_caller *c) {
         put_call_at("drop", c);
 }
 
-/* ---- processes and operators ---- */
-
-void sim_journal_closed(const sim_host *host) {
-    if (!journal.is_open)
-        return;
-    begin_line("close");
-    put_process(host);
-    put_number("at", sim_now);
-    end_line();
-}
+/* ---- operators ---- */
 
 static void put_taken(const sim_host *host, zkl_nanos from, const char *field, int64_t zxid) {
     if (!journal.is_open)

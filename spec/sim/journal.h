@@ -23,9 +23,8 @@ void sim_journal_released(const sim_caller *c, zkl_status status);
 /* Later it hears of its release that it was held. */
 void sim_journal_confirmed(const sim_caller *c);
 void sim_journal_lost(const sim_caller *c);
-/* It ends without an answer: its script drops it. */
+/* It ends without an answer: its script drops it, or closes the client. */
 void sim_journal_dropped(const sim_caller *c);
-void sim_journal_closed(const sim_host *host);
 /* An operator takes the node of that token away. */
 void sim_journal_taken(const sim_host *host, int64_t token);
 /* An operator has had the session ended that the host's client had since then. */
