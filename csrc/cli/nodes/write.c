@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* write: `zklock create`, `set` and `delete`: one write each, perhaps while lock nodes are there. */
+#include "cli/commands.h"
+
+#include "cli/complaint.h"
+#include "cli/nodes/node_command.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/settings.h"
+#include "cli/text.h"
+#include "cli/value.h"
+#include "zklock.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+enum { ACL = CLI_OPTION_OWN, GUARD, STDIN };
+
+/* The write that is asked for; each subcommand has some of the options. */
+typedef struct wanted {
+    cli_options options;
+    cli_guard guard;
+    zkl_op op;
+    cli_path_use use;
+    bool input;
+} wanted;
+
+static int take_acl(zkl_op *op) {
+    char shown[CLI_TEXT_SHOWN];
+    op->own_acl = cli_settings_acl(optarg, &op->acl);
+    if (op->own_acl)
+        return 0;
+    cli_text_show(shown, sizeof shown, optarg);
+    return cli_misuse("--acl", "'open', 'creator' or 'read' expected, got '%s'", shown);
+}
+
+static int take_version(wanted *write) {
+    int64_t version;
+    const int code = cli_number_whole_of(write->options.name, optarg, 0, INT32_MAX, &version);
+    if (code == 0)
+        write->op.version = (int32_t)version;
+    return code;
+}
+
+static int take(void *to, int option) {
+    wanted *write = to;
+    if (option == ACL)
+        return take_acl(&write->op);
+    if (option == GUARD)
+        return cli_guard_add(&write->guard, "--guard", optarg);
+    if (option == 'v')
+        return take_version(write);
+    write->op.container |= option == 'c';
+    write->op.parents |= option == 'p';
+    write->op.sequential |= option == 's';
+    write->input |= option == STDIN;
+    return 0;
+}
+
+/* ---- the write ---- */
+
+/* One transaction holds the guard and the create, and makes neither of these. */
+static int check(const wanted *write) {
+    const zkl_op *op = &write->op;
+    if (op->container && op->sequential)
+        return cli_misuse("--container", "it cannot be --sequential, too");
+    if (write->guard.count == 0 || !(op->container || op->parents))
+        return 0;
+    return cli_misuse(op->parents ? "--parents" : "--container",
+                      "it cannot be done together with --guard");
+}
+
+/* Nobody else is the creator for a client without an identity. */
+static int check_acl(const zkl_op *op, const cli_settings *settings) {
+    const bool known = settings->auth_count > 0 || settings->tls_ca;
+    if (!op->own_acl || op->acl == ZKL_ACL_OPEN || known)
+        return 0;
+    return cli_misuse("--acl", "'creator' and 'read' need auth or tls-cert in the configuration");
+}
+
+static int write_node(cli_node_command *command, const char *path, void *to) {
+    const wanted *write = to;
+    (void)path; /* the operation has it */
+    int code = check_acl(&write->op, &command->settings);
+    if (code == 0)
+        code = cli_node_command_write(command, &write->guard, &write->op);
+    if (code == 0 && write->op.sequential)
+        cli_output_line(cli_node_command_written(command, &write->guard)->data);
+    return code;
+}
+
+static int write_at(wanted *write) {
+    const cli_node_task task = {.use = write->use, .run = write_node, .to = write};
+    return cli_node_command_at(write->op.path, &write->options, &task);
+}
+
+static int write_input(wanted *write) {
+    char *data = cli_input_read(&write->op.length);
+    write->op.data = data;
+    const int code = data ? write_at(write) : EX_SOFTWARE;
+    free(data);
+    return code;
+}
+
+/* `least`, `most`: how many arguments there are, PATH included, unless the value comes by --stdin;
+ * `usage` names them. */
+static int run(wanted *write, int least, int most, const char *usage) {
+    if (!cli_options_read(&write->options, take, write))
+        return write->options.code;
+    int code = write->input ? cli_options_expect(&write->options, 1, 1, "PATH")
+                            : cli_options_expect(&write->options, least, most, usage);
+    if (code == 0)
+        code = check(write);
+    if (code)
+        return code;
+    char **arguments = write->options.argv + optind;
+    write->op.path = arguments[0];
+    if (write->input)
+        return write_input(write);
+    write->op.data = most > 1 && arguments[1] ? arguments[1] : "";
+    write->op.length = strlen(write->op.data);
+    return write_at(write);
+}
+
+/* ---- create ---- */
+
+static const char create_help[] =
+    "usage: zklock create [OPTIONS] PATH [VALUE]\n"
+    "       zklock create [OPTIONS] --stdin PATH\n"
+    "\n"
+    "Makes a node with this data, or with none. With --sequential it writes the path\n"
+    "with its number to standard output.\n"
+    "\n"
+    "      --acl NAME      open, creator or read; otherwise that of the configuration\n"
+    "  -c, --container     the servers remove it when its last child is gone\n"
+    "      --guard NODES   only while these lock nodes are there, a path a line:\n"
+    "                      below `zklock run`, --guard \"$ZKLOCK_NODE\"\n"
+    "  -p, --parents       make what is missing above it, as containers\n"
+    "  -s, --sequential    the servers append a number that grows\n"
+    "      --stdin         read the value from standard input\n" CLI_OPTIONS_HELP;
+
+static const struct option create_table[] = {CLI_OPTIONS_OF_ALL,
+                                             {"acl", required_argument, NULL, ACL},
+                                             {"container", no_argument, NULL, 'c'},
+                                             {"guard", required_argument, NULL, GUARD},
+                                             {"parents", no_argument, NULL, 'p'},
+                                             {"sequential", no_argument, NULL, 's'},
+                                             {"stdin", no_argument, NULL, STDIN},
+                                             {NULL, 0, NULL, 0}};
+
+static const cli_syntax create_syntax = {":z:cps", create_table, create_help};
+
+int cli_create(int argc, char **argv) {
+    wanted write = {.options = cli_options_of(argc, argv, &create_syntax, CLI_NODE_CONNECT),
+                    .op = {.kind = ZKL_OP_CREATE},
+                    .use = CLI_PATH_CREATE};
+    const int code = run(&write, 1, 2, "PATH [VALUE]");
+    cli_guard_free(&write.guard);
+    return code;
+}
+
+/* ---- set ---- */
+
+static const char set_help[] =
+    "usage: zklock set [OPTIONS] PATH VALUE\n"
+    "       zklock set [OPTIONS] --stdin PATH\n"
+    "\n"
+    "Writes a node's data. Put -- before a value that begins with -.\n"
+    "\n"
+    "      --guard NODES   only while these lock nodes are there, a path a line:\n"
+    "                      below `zklock run`, --guard \"$ZKLOCK_NODE\"\n"
+    "  -v, --if-version N  only if the data has this version\n"
+    "      --stdin         read the value from standard input\n" CLI_OPTIONS_HELP;
+
+static const struct option set_table[] = {CLI_OPTIONS_OF_ALL,
+                                          {"guard", required_argument, NULL, GUARD},
+                                          {"if-version", required_argument, NULL, 'v'},
+                                          {"stdin", no_argument, NULL, STDIN},
+                                          {NULL, 0, NULL, 0}};
+
+static const cli_syntax set_syntax = {":z:v:", set_table, set_help};
+
+int cli_set(int argc, char **argv) {
+    wanted write = {.options = cli_options_of(argc, argv, &set_syntax, CLI_NODE_CONNECT),
+                    .op = {.kind = ZKL_OP_SET, .version = -1},
+                    .use = CLI_PATH_WRITE};
+    const int code = run(&write, 2, 2, "PATH VALUE");
+    cli_guard_free(&write.guard);
+    return code;
+}
+
+/* ---- delete ---- */
+
+static const char delete_help[] =
+    "usage: zklock delete [OPTIONS] PATH\n"
+    "\n"
+    "Deletes a node that has no children.\n"
+    "\n"
+    "      --guard NODES   only while these lock nodes are there, a path a line:\n"
+    "                      below `zklock run`, --guard \"$ZKLOCK_NODE\"\n"
+    "  -v, --if-version N  only if the data has this version\n" CLI_OPTIONS_HELP;
+
+static const struct option delete_table[] = {CLI_OPTIONS_OF_ALL,
+                                             {"guard", required_argument, NULL, GUARD},
+                                             {"if-version", required_argument, NULL, 'v'},
+                                             {NULL, 0, NULL, 0}};
+
+static const cli_syntax delete_syntax = {":z:v:", delete_table, delete_help};
+
+int cli_delete(int argc, char **argv) {
+    wanted write = {.options = cli_options_of(argc, argv, &delete_syntax, CLI_NODE_CONNECT),
+                    .op = {.kind = ZKL_OP_DELETE, .version = -1},
+                    .use = CLI_PATH_DELETE};
+    const int code = run(&write, 1, 1, "PATH");
+    cli_guard_free(&write.guard);
+    return code;
+}
