@@ -2,11 +2,12 @@
 #include "cli/run/options.h"
 
 #include "cli/complaint.h"
+#include "cli/options.h"
 #include "cli/text.h"
 #include "cli/value.h"
-#include "cli/options.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,19 +120,19 @@ static int take_word(const char *option, const char *const *words, const char *e
     return cli_misuse(option, "%s expected, got '%s'", expected, shown);
 }
 
-static int take_on_loss(struct run_options *run) {
+static int take_on_loss(struct run_options *run, const char *name) {
     static const char *const words[] = {"kill", "term", "ignore", NULL};
     int index;
-    const int code = take_word("--on-loss", words, "kill, term or ignore", &index);
+    const int code = take_word(name, words, "kill, term or ignore", &index);
     if (code == 0)
         run->on_loss = (enum run_on_loss)index;
     return code;
 }
 
-static int take_mark(struct run_options *run) {
+static int take_mark(struct run_options *run, const char *name) {
     static const char *const words[] = {"before", "after", NULL};
     int index;
-    const int code = take_word("--mark", words, "before or after", &index);
+    const int code = take_word(name, words, "before or after", &index);
     if (code == 0)
         run->mark = index == 0 ? RUN_MARK_BEFORE : RUN_MARK_AFTER;
     return code;
@@ -145,40 +146,41 @@ static int take_code(struct run_options *run, const char *name) {
     return code;
 }
 
-static int take_permits(struct run_options *run) {
+static int take_permits(struct run_options *run, const char *name) {
     int64_t number;
-    const int code = cli_number_whole_of("--permits", optarg, 1, INT32_MAX, &number);
+    const int code = cli_number_whole_of(name, optarg, 1, INT32_MAX, &number);
     if (code == 0)
         run->permits = (uint32_t)number;
     return code;
 }
 
-static int take_session(struct run_options *run) {
+static int take_session(struct run_options *run, const char *name) {
     const cli_seconds range = {.positive = true, .most = CLI_SESSION_MOST};
-    return cli_number_seconds_of("--session", optarg, range, &run->session);
+    return cli_number_seconds_of(name, optarg, range, &run->session);
 }
 
 /* --every, or --once, whose duration has no end. */
 static int take_every(struct run_options *run, const char *name) {
+    const bool once = strcmp(name, "--once") == 0;
     if (run->due && strcmp(run->due, name) != 0)
         return cli_misuse("--once", "cannot be given with --every");
-    run->due = strcmp(name, "--once") == 0 ? "--once" : "--every";
+    run->due = once ? "--once" : "--every";
     run->every = INFINITY;
-    if (strcmp(name, "--once") == 0)
+    if (once)
         return 0;
-    return cli_number_seconds_of("--every", optarg, (cli_seconds){.positive = true}, &run->every);
+    return cli_number_seconds_of(name, optarg, (cli_seconds){.positive = true}, &run->every);
 }
 
-static int take_identifier(struct run_options *run) {
+static int take_identifier(struct run_options *run, const char *name) {
     if (strcmp(optarg, ZKL_REVOKE) == 0)
-        return cli_misuse("--identifier", "'%s' asks a holder to give back", ZKL_REVOKE);
+        return cli_misuse(name, "'%s' asks a holder to give back", ZKL_REVOKE);
     run->identifier = optarg;
     return 0;
 }
 
-static int take_file(const char *option, const char **file) {
-    *file = optarg;
-    return *optarg ? 0 : cli_misuse(option, "a file's name expected, got ''");
+static int take_report(struct run_options *run, const char *name) {
+    run->report = optarg;
+    return *optarg ? 0 : cli_misuse(name, "a file's name expected, got ''");
 }
 
 static void add_path(struct run_options *run, const char *path) {
@@ -186,7 +188,12 @@ static void add_path(struct run_options *run, const char *path) {
     run->paths[run->count++] = path;
 }
 
-/* Two options that exclude each other. */
+static int take_also(struct run_options *run, const char *name) {
+    (void)name;
+    add_path(run, optarg);
+    return 0;
+}
+
 static int take_side(struct run_options *run, enum run_kind side) {
     if (run->kind != RUN_MUTEX && run->kind != side)
         return cli_misuse("-s", "cannot be given with -x");
@@ -194,94 +201,96 @@ static int take_side(struct run_options *run, enum run_kind side) {
     return 0;
 }
 
-static int take_value(struct run_options *run, int option, const char *name) {
-    const cli_seconds any = {.most = 0};
-    switch (option) {
-    case 'w':
-        return cli_number_seconds_of(name, optarg, any, &run->wait);
-    case 'E':
-        return take_code(run, name);
-    case PERMITS:
-        return take_permits(run);
-    case ALSO:
-        add_path(run, optarg);
-        return 0;
-    case SESSION:
-        return take_session(run);
-    case GRACE:
-        return cli_number_seconds_of(name, optarg, any, &run->grace);
-    case ON_LOSS:
-        return take_on_loss(run);
-    case EVERY:
-        return take_every(run, "--every");
-    case MARK:
-        return take_mark(run);
-    case SPLAY:
-        return cli_number_seconds_of(name, optarg, any, &run->splay);
-    case REPORT:
-        return take_file(name, &run->report);
-    default:
-        return take_identifier(run);
-    }
+static int take_exclusive(struct run_options *run, const char *name) {
+    (void)name;
+    return take_side(run, RUN_WRITE);
 }
 
+static int take_shared(struct run_options *run, const char *name) {
+    (void)name;
+    return take_side(run, RUN_READ);
+}
+
+/* What each option sets: one of these. */
+#define FIELD(name) offsetof(struct run_options, name)
+static const struct row {
+    int option;
+    size_t flag, seconds; /* of a field; 0: none */
+    int (*take)(struct run_options *run, const char *name);
+    const char *refusal;
+} rows[] = {
+    {'n', .flag = FIELD(nonblock)},
+    {'o', .flag = FIELD(close)},
+    {VERBOSE, .flag = FIELD(verbose)},
+    {REVOCABLE, .flag = FIELD(revocable)},
+    {'w', .seconds = FIELD(wait)},
+    {GRACE, .seconds = FIELD(grace)},
+    {SPLAY, .seconds = FIELD(splay)},
+    {'E', .take = take_code},
+    {'x', .take = take_exclusive},
+    {'e', .take = take_exclusive},
+    {'s', .take = take_shared},
+    {PERMITS, .take = take_permits},
+    {ALSO, .take = take_also},
+    {SESSION, .take = take_session},
+    {ON_LOSS, .take = take_on_loss},
+    {EVERY, .take = take_every},
+    {ONCE, .take = take_every},
+    {MARK, .take = take_mark},
+    {REPORT, .take = take_report},
+    {IDENTIFIER, .take = take_identifier},
+    {'u', .refusal = "a lock is released when its command ends, and not before"},
+    {'F', .refusal = "zklock has to stay: it ends the command when the lock is lost"},
+    {'c', .refusal = "expected after PATH: zklock run PATH -c 'SHELL LINE'"},
+};
+
 static int take(struct run_options *run, int option, const char *name) {
-    switch (option) {
-    case 'n':
-        run->nonblock = true;
-        return 0;
-    case 'o':
-        run->close = true;
-        return 0;
-    case VERBOSE:
-        run->verbose = true;
-        return 0;
-    case REVOCABLE:
-        run->revocable = true;
-        return 0;
-    case ONCE:
-        return take_every(run, "--once");
-    case 'x':
-    case 'e':
-        return take_side(run, RUN_WRITE);
-    case 's':
-        return take_side(run, RUN_READ);
-    case 'u':
-        return cli_misuse(name, "a lock is released when its command ends, and not before");
-    case 'F':
-        return cli_misuse(name, "zklock has to stay: it ends the command when the lock is lost");
-    case 'c':
-        return cli_misuse(name, "expected after PATH: zklock run PATH -c 'SHELL LINE'");
-    default:
-        return take_value(run, option, name);
-    }
+    const struct row *row = rows;
+    while (row->option != option)
+        row++;
+    if (row->refusal)
+        return cli_misuse(name, "%s", row->refusal);
+    if (row->take)
+        return row->take(run, name);
+    if (row->seconds)
+        return cli_number_seconds_of(name, optarg, (cli_seconds){.most = 0},
+                                     (double *)((char *)run + row->seconds));
+    *(bool *)((char *)run + row->flag) = true;
+    return 0;
 }
 
 /* ---- what goes together ---- */
 
-static int check_every(const struct run_options *run) {
-    if (!run->due)
-        return run->mark == RUN_MARK_NONE
-                   ? 0
-                   : cli_misuse("--mark", "expected with --every or --once only");
-    if (run->kind == RUN_READ)
-        return cli_misuse(run->due, "cannot be given with -s");
-    if (run->kind == RUN_WRITE)
-        return cli_misuse(run->due, "cannot be given with -x");
-    if (run->permits)
-        return cli_misuse(run->due, "cannot be given with --permits");
-    return run->count ? cli_misuse(run->due, "cannot be given with --also") : 0;
+enum { A_READ = 1, A_WRITE = 2, A_SIDE = A_READ | A_WRITE, A_PERMITS = 4, AN_ALSO = 8, A_DUE = 16 };
+
+/* Those that exclude each other, besides the two sides, and --once and --every. */
+static const struct {
+    unsigned one, other;
+    const char *name, *others; /* no name: that of --every or --once, whichever it is */
+} pairs[] = {
+    {A_PERMITS, A_SIDE, "--permits", "-s or -x"},
+    {AN_ALSO, A_SIDE, "--also", "-s or -x"},
+    {AN_ALSO, A_PERMITS, "--also", "--permits"},
+    {A_DUE, A_READ, NULL, "-s"},
+    {A_DUE, A_WRITE, NULL, "-x"},
+    {A_DUE, A_PERMITS, NULL, "--permits"},
+    {A_DUE, AN_ALSO, NULL, "--also"},
+};
+
+static unsigned given(const struct run_options *run) {
+    return (run->kind == RUN_READ ? A_READ : 0) | (run->kind == RUN_WRITE ? A_WRITE : 0) |
+           (run->permits ? A_PERMITS : 0) | (run->count ? AN_ALSO : 0) | (run->due ? A_DUE : 0);
 }
 
 static int check(const struct run_options *run) {
-    const bool side = run->kind != RUN_MUTEX;
-    if (run->permits && side)
-        return cli_misuse("--permits", "cannot be given with -s or -x");
-    if (run->count && side)
-        return cli_misuse("--also", "cannot be given with -s or -x");
-    if (run->count && run->permits)
-        return cli_misuse("--also", "cannot be given with --permits");
-    return check_every(run);
+    const unsigned all = given(run);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if ((all & pairs[i].one) && (all & pairs[i].other))
+            return cli_misuse(pairs[i].name ? pairs[i].name : run->due, "cannot be given with %s",
+                              pairs[i].others);
+    if (run->mark != RUN_MARK_NONE && !run->due)
+        return cli_misuse("--mark", "expected with --every or --once only");
+    return 0;
 }
 
 /* ---- the command ---- */
