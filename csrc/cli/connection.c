@@ -2,6 +2,7 @@
 #include "cli/connection.h"
 
 #include "cli/complaint.h"
+#include "cli/loop.h"
 #include "cli/text.h"
 #include "zklock.h"
 
@@ -48,7 +49,7 @@ int cli_connection_open(cli_connection *connection, const cli_settings *settings
         .tls = tls,
         .node_bytes = settings->node_bytes,
     };
-    *connection = (cli_connection){.listener = {.fd = -1}};
+    *connection = (cli_connection){.tag = 0};
     errno = 0;
     const int code = open_client(connection, &config);
     if (tls)
@@ -63,45 +64,45 @@ uint64_t cli_connection_tag(cli_connection *connection) {
     return ++connection->tag;
 }
 
-static bool told(const cli_listener *listener, const zkl_event *event) {
-    return !listener->told || listener->told(listener->context, event);
-}
-
-/* Takes events until one is of the tag. false: none is. */
-static bool take_events(cli_connection *connection, uint64_t tag, zkl_event *event, bool *go_on) {
-    while (*go_on && zkl_peek(connection->client, event)) {
-        zkl_forget(connection->client, event->serial);
-        const bool of_client = event->kind == ZKL_EVENT_STATE || event->kind == ZKL_EVENT_LOG;
-        if (!of_client && event->tag == tag)
-            return true;
-        *go_on = told(&connection->listener, event);
+bool cli_connection_hear(cli_connection *connection, cli_told *told, void *context) {
+    zkl_event event;
+    while (zkl_peek(connection->client, &event)) {
+        zkl_forget(connection->client, event.serial);
+        const bool of_client = event.kind == ZKL_EVENT_STATE || event.kind == ZKL_EVENT_LOG;
+        if (!of_client && !told(context, &event))
+            return false;
     }
-    return false;
+    return true;
 }
 
-/* Waits until there is something to look at. false: the listener ends the wait. */
-static bool wait_for_any(cli_connection *connection) {
-    const cli_listener *listener = &connection->listener;
-    struct pollfd fds[] = {{zkl_fd(connection->client), POLLIN, 0}, {listener->fd, POLLIN, 0}};
-    poll(fds, 2, -1); /* interrupted by a signal: the listener's descriptor says so */
-    if (listener->fd < 0 || !fds[1].revents)
-        return true;
-    return listener->ready && listener->ready(listener->context);
+/* A wait for an event of a tag. */
+typedef struct awaited {
+    const cli_listener *others;
+    uint64_t tag;
+    zkl_event *event;
+    bool came;
+} awaited;
+
+static bool hear(void *context, const zkl_event *event) {
+    awaited *wait = context;
+    if (event->tag != wait->tag)
+        return !wait->others->told || wait->others->told(wait->others->context, event);
+    *wait->event = *event;
+    wait->came = true;
+    return false;
 }
 
 cli_waited cli_connection_await(cli_connection *connection, uint64_t tag, zkl_nanos until,
                                 zkl_event *event) {
-    bool go_on = true;
+    struct pollfd fd = {zkl_fd(connection->client), POLLIN, 0};
+    awaited wait = {.others = &connection->listener, .tag = tag, .event = event};
     zkl_wake_at(connection->client, until);
-    for (;;) {
-        if (take_events(connection, tag, event, &go_on))
-            return CLI_WAITED_EVENT;
-        if (!go_on)
-            return CLI_WAITED_INTERRUPTED;
+    while (cli_connection_hear(connection, hear, &wait)) {
         if (until != ZKL_NEVER && zkl_now() >= until)
             return CLI_WAITED_LONG;
-        go_on = wait_for_any(connection);
+        cli_loop_wait(&fd, 1);
     }
+    return wait.came ? CLI_WAITED_EVENT : CLI_WAITED_INTERRUPTED;
 }
 
 zkl_status cli_connection_answer(cli_connection *connection, uint64_t tag) {

@@ -6,14 +6,12 @@
 
 #include "cli/settings.h"
 
-/* A wait listens to this besides the engine: a descriptor of the caller, such as a signalfd. */
+/* Hears an event of a contender, a query, a request or a watch. false: the wait ends. */
+typedef bool cli_told(void *context, const zkl_event *event);
+
+/* A wait tells it the events of other tags than its own: LOST, REVOKED, CHANGED, ... */
 typedef struct cli_listener {
-    int fd; /* -1: none */
-    /* The descriptor is readable. false: the wait ends, interrupted. NULL: likewise. */
-    bool (*ready)(void *context);
-    /* An event of another tag than the one waited for: LOST, REVOKED, CHANGED, STATE, ... false: as
-     * above. NULL: such events are dropped. */
-    bool (*told)(void *context, const zkl_event *event);
+    cli_told *told; /* NULL: such events are dropped */
     void *context;
 } cli_listener;
 
@@ -34,6 +32,9 @@ int cli_connection_open(cli_connection *connection, const cli_settings *settings
 
 /* A number that no contender, query, ... of this connection has. */
 uint64_t cli_connection_tag(cli_connection *connection);
+
+/* Takes the events that there are. false: `told` has ended it, and others may be left. */
+bool cli_connection_hear(cli_connection *connection, cli_told *told, void *context);
 
 typedef enum cli_waited {
     CLI_WAITED_EVENT,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* write: `zklock create`, `set` and `delete`: one write each, perhaps while lock nodes are there. */
+/* write: `zklock create`, `set` and `delete`: one write each, with --guard only while the lock is
+ * held. */
 #include "cli/commands.h"
 
 #include "cli/complaint.h"

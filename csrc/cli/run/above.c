@@ -34,10 +34,9 @@ static bool is_among(const char *nodes, const char *child) {
 
 /* Waits for the answer to the latest request. false: there is none, or the run is to end. */
 static bool answered(struct session *session) {
-    const struct waiting *waiting = &session->waiting;
-    while (waiting->request && !waiting->answered && !cli_session_stopped(session))
+    while (session->waiting.request && !session->answer.came && !cli_session_stopped(session))
         cli_session_turn(session, ZKL_NEVER);
-    return waiting->answered;
+    return session->answer.came;
 }
 
 static void ask(struct session *session, const char *path) {
@@ -46,7 +45,7 @@ static void ask(struct session *session, const char *path) {
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), session->run->options.connect);
     const zkl_op list = {.kind = ZKL_OP_CHILDREN, .path = path};
     zkl_node_request_drop(waiting->request);
-    waiting->answered = false;
+    cli_session_asks(session, SESSION_TAG_LIST);
     waiting->request = path ? zkl_node_do(client, &list, SESSION_TAG_LIST, deadline, false)
                             : zkl_node_sync(client, SESSION_TAG_LIST, deadline, false);
 }

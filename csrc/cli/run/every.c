@@ -17,10 +17,9 @@ static zkl_nanos deadline_of(const struct session *session) {
     return zkl_clock_after(zkl_now(), session->run->options.connect);
 }
 
-static bool is_waiting(struct session *session, const zkl_once *once) {
-    if (!once)
-        session->mark_status = ZKL_NO_MEMORY;
-    return once && !session->marked;
+/* Of the mark; so far ZKL_OK, if there is no answer yet. */
+static zkl_status status_of(const struct session *session, const zkl_once *once) {
+    return once ? session->answer.status : ZKL_NO_MEMORY;
 }
 
 static void end_failed(struct session *session, zkl_status status) {
@@ -53,7 +52,7 @@ static bool can_start(struct session *session) {
 static void await_answer(struct session *session, const zkl_once *once) {
     const bool writes = session->run->options.mark == RUN_MARK_BEFORE;
     zkl_nanos end = ZKL_NEVER;
-    while (is_waiting(session, once) && zkl_now() < end) {
+    while (once && !session->answer.came && zkl_now() < end) {
         const bool stopped = cli_session_stopped(session);
         if (stopped && !writes)
             return;
@@ -69,10 +68,10 @@ static void withdraw(struct session *session) {
     const zkl_nanos end = zkl_now() + SIGNALLED_MOST;
     const zkl_op op = {.kind = ZKL_OP_DELETE, .path = mark, .version = -1};
     snprintf(mark, sizeof mark, "%s/" ZKL_ONCE_NODE, session->run->options.paths[0]);
-    session->marked = false;
+    cli_session_asks(session, SESSION_TAG_MARK);
     zkl_node_request *request = zkl_node_do_all(session->connection.client, &op, 1,
                                                 session->contender, SESSION_TAG_MARK, end, false);
-    while (request && !session->marked && zkl_now() < end)
+    while (request && !session->answer.came && zkl_now() < end)
         cli_session_turn(session, end);
     zkl_node_request_drop(request);
 }
@@ -80,12 +79,13 @@ static void withdraw(struct session *session) {
 /* The wait was stopped. A mark without a run would keep all machines from running. */
 static void end_stopped(struct session *session, bool writes, bool due) {
     char path[CLI_TEXT_SHOWN];
+    const struct answer *answer = &session->answer;
     cli_text_show(path, sizeof path, session->run->options.paths[0]);
-    if (writes && session->marked && due)
+    if (writes && answer->came && due)
         withdraw(session);
-    if (writes && !session->marked)
+    if (writes && !answer->came)
         session->cut_off = zkl_now(); /* the release does not wait once more for these servers */
-    if (writes && (!session->marked || session->mark_status != ZKL_OK))
+    if (writes && (!answer->came || answer->status != ZKL_OK))
         cli_warn("nothing has run, and %s may have a mark all the same", path);
     cli_session_end_stopped(session);
 }
@@ -96,12 +96,13 @@ bool cli_every_is_due(struct session *session) {
         return true;
     if (!can_start(session))
         return false;
+    cli_session_asks(session, SESSION_TAG_MARK);
     zkl_once *once =
         zkl_once_ask(session->contender, options->every, options->mark == RUN_MARK_BEFORE,
                      SESSION_TAG_MARK, deadline_of(session));
     await_answer(session, once);
-    const zkl_status status = session->mark_status;
-    const double left = once && session->marked ? zkl_once_left(once) : 0;
+    const zkl_status status = status_of(session, once);
+    const double left = once && session->answer.came ? zkl_once_left(once) : 0;
     zkl_once_drop(once);
     if (cli_session_stopped(session))
         end_stopped(session, options->mark == RUN_MARK_BEFORE, status == ZKL_OK && left <= 0);
@@ -117,13 +118,14 @@ void cli_every_finish(struct session *session) {
     if (session->run->options.mark != RUN_MARK_AFTER || atomic_load(&page->outcome) != PAGE_EXIT ||
         page->value != EX_OK)
         return;
-    session->marked = false;
+    cli_session_asks(session, SESSION_TAG_MARK);
     zkl_once *once = zkl_once_mark(session->contender, SESSION_TAG_MARK, deadline_of(session));
-    while (is_waiting(session, once) && !session->signal) /* the watcher has ended */
+    while (once && !session->answer.came && !session->signal) /* the watcher has ended */
         cli_session_turn(session, ZKL_NEVER);
+    const zkl_status status = status_of(session, once);
     zkl_once_drop(once);
-    if (session->signal && !session->marked)
+    if (session->signal && !session->answer.came)
         cli_session_end_stopped(session);
-    else if (session->mark_status != ZKL_OK)
-        end_failed(session, session->mark_status);
+    else if (status != ZKL_OK)
+        end_failed(session, status);
 }

@@ -2,7 +2,7 @@
 #include "cli/run/state.h"
 
 #include "cli/complaint.h"
-#include "cli/run/alarm.h"
+#include "cli/loop.h"
 #include "cli/run/channel.h"
 #include "cli/run/page.h"
 #include "cli/run/progress.h"
@@ -180,8 +180,8 @@ static void keep_time(struct front *front) {
 
 static void turn(struct front *front) {
     keep_time(front);
-    while (front->session && poll(front->polled, DESCRIPTORS, -1) < 0 && errno == EINTR)
-        continue;
+    if (front->session)
+        cli_loop_wait(front->polled, DESCRIPTORS);
     if (front->polled[ALARM].revents)
         cli_progress_update(&front->progress);
     see_signals(front);
@@ -283,8 +283,7 @@ static bool prepare(struct front *front) {
     const int fds[] = {[SIGNALS] = cli_signals_open(&heard),
                        [SESSION] = front->run->session,
                        [ALARM] = cli_alarm_open()};
-    for (int i = 0; i < DESCRIPTORS; i++)
-        front->polled[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
+    cli_loop_enter(front->polled, fds, DESCRIPTORS);
     return fds[SIGNALS] >= 0 && fds[ALARM] >= 0;
 }
 

@@ -188,17 +188,20 @@ static zkl_nanos flush_until(const struct session *session) {
     return session->granted && (until > now || is_lost(session)) ? until : now + CONFIRM_MOST;
 }
 
-static void flush(struct session *session) {
+static zkl_status flush(struct session *session) {
     const zkl_nanos deadline = flush_until(session);
     zkl_nanos end = deadline + ZKL_SECOND; /* it is answered before, unless a signal comes */
+    cli_session_asks(session, SESSION_TAG_FLUSH);
     zkl_query *query = zkl_query_flush(session->connection.client, SESSION_TAG_FLUSH, deadline);
-    session->flush_status = query ? ZKL_TIMEOUT : ZKL_NO_MEMORY;
-    while (query && !session->flushed && zkl_now() < end) {
+    while (query && !session->answer.came && zkl_now() < end) {
         cli_session_turn(session, end);
         if (session->signal && flush_until(session) < end)
             end = flush_until(session);
     }
     zkl_query_drop(query);
+    if (!query)
+        return ZKL_NO_MEMORY;
+    return session->answer.came ? session->answer.status : ZKL_TIMEOUT;
 }
 
 /* Without a connection there is nothing to wait for, unless the lock is still ours: the node goes
@@ -211,9 +214,9 @@ static bool is_worth_waiting(const struct session *session) {
 /* A wait has run out, and the end of its node was not confirmed: nobody knows that the lock is
  * held. A server that is stopped, or a network that drops packets, looks so until the session times
  * out. */
-static bool is_unanswered(const struct session *session) {
+static bool is_unanswered(const struct session *session, zkl_status flushed) {
     return session->failed && session->status == ZKL_TIMEOUT &&
-           (session->flush_status == ZKL_TIMEOUT || session->flush_status == ZKL_DISCONNECTED);
+           (flushed == ZKL_TIMEOUT || flushed == ZKL_DISCONNECTED);
 }
 
 void cli_hold_release(struct session *session) {
@@ -222,16 +225,13 @@ void cli_hold_release(struct session *session) {
     if (session->granted && !session->lost)
         session->lost = zkl_release(session->contender) == ZKL_LOST;
     const bool waits = is_worth_waiting(session);
-    session->flush_status = ZKL_DISCONNECTED;
-    if (waits)
-        flush(session);
+    const zkl_status flushed = waits ? flush(session) : ZKL_DISCONNECTED;
     if (session->lost && atomic_load(&session->page->phase) >= PAGE_STARTED)
         end_early(session);
-    else if ((waits || session->signal) && session->flush_status != ZKL_OK && !is_lost(session))
+    else if ((waits || session->signal) && flushed != ZKL_OK && !is_lost(session))
         cli_warn("the %s is not confirmed: %s: others wait for %g s at most",
-                 session->granted ? "release" : "end of the wait",
-                 zkl_status_text(session->flush_status),
+                 session->granted ? "release" : "end of the wait", zkl_status_text(flushed),
                  zkl_session_timeout(session->connection.client));
-    if (waits && is_unanswered(session))
+    if (waits && is_unanswered(session, flushed))
         cli_queue_end_unanswered(session);
 }

@@ -56,16 +56,17 @@ static void end_without_session(struct session *session, zkl_status status) {
 
 static bool connect_session(struct session *session) {
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), session->run->options.connect);
+    cli_session_asks(session, SESSION_TAG_CONNECT);
     zkl_query *query = zkl_query_session(session->connection.client, SESSION_TAG_CONNECT, deadline);
-    session->connect_status = ZKL_NO_MEMORY;
-    while (query && !session->connected && !cli_session_stopped(session))
+    while (query && !session->answer.came && !cli_session_stopped(session))
         cli_session_turn(session, ZKL_NEVER);
+    const zkl_status status = query ? session->answer.status : ZKL_NO_MEMORY;
     zkl_query_drop(query);
     if (cli_session_stopped(session))
         return false;
-    if (session->connect_status != ZKL_OK)
-        end_without_session(session, session->connect_status);
-    return session->connect_status == ZKL_OK;
+    if (status != ZKL_OK)
+        end_without_session(session, status);
+    return status == ZKL_OK;
 }
 
 /* The session must have room for a grace. */

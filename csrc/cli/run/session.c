@@ -4,7 +4,7 @@
 #include "cli/connection.h"
 #include "cli/complaint.h"
 #include "cli/text.h"
-#include "cli/run/alarm.h"
+#include "cli/loop.h"
 #include "cli/run/channel.h"
 #include "cli/held/held_socket.h"
 #include "cli/run/page.h"
@@ -85,34 +85,26 @@ static void see_contender(struct session *session, const zkl_event *event) {
     }
 }
 
-static void see_event(struct session *session, const zkl_event *event) {
-    if (event->kind == ZKL_EVENT_STATE || event->kind == ZKL_EVENT_LOG)
-        return;
+static bool see_event(void *context, const zkl_event *event) {
+    struct session *session = context;
     if (event->tag == SESSION_TAG_LOCK)
         see_contender(session, event);
-    else if (event->tag == SESSION_TAG_LIST || event->tag == SESSION_TAG_FIRST)
-        session->waiting.answered = true;
-    else if (event->tag == SESSION_TAG_CONNECT) {
-        session->connected = true;
-        session->connect_status = event->status;
-    } else if (event->tag == SESSION_TAG_FLUSH) {
-        session->flushed = true;
-        session->flush_status = event->status;
-    } else if (event->tag == SESSION_TAG_MARK) {
-        session->marked = true;
-        session->mark_status = event->status;
+    else if (event->tag == session->answer.tag) {
+        session->answer.came = true;
+        session->answer.status = event->status;
     }
+    return true;
+}
+
+void cli_session_asks(struct session *session, uint64_t tag) {
+    session->answer = (struct answer){.tag = tag};
 }
 
 static void see_engine(struct session *session) {
     zkl_client *client = session->connection.client;
-    zkl_event event;
     if (!client)
         return;
-    while (zkl_peek(client, &event)) {
-        zkl_forget(client, event.serial);
-        see_event(session, &event);
-    }
+    cli_connection_hear(&session->connection, see_event, session);
     const bool cut_off = zkl_client_state(client) != ZKL_STATE_CONNECTED;
     if (!cut_off || !session->cut_off)
         session->cut_off = cut_off ? zkl_now() : 0;
@@ -209,8 +201,7 @@ static void watch_engine(struct session *session) {
 void cli_session_turn(struct session *session, zkl_nanos until) {
     watch_engine(session);
     cli_alarm_set(session->polled[SESSION_ALARM].fd, until);
-    while (poll(session->polled, SESSION_FDS, -1) < 0 && errno == EINTR)
-        continue;
+    cli_loop_wait(session->polled, SESSION_FDS);
     see_front(session);
     see_watcher(session);
     see_children(session);

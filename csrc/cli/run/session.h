@@ -35,11 +35,16 @@ enum {
 /* What is known of the line while it waits (waiting.c). */
 struct waiting {
     zkl_node_request *request; /* the latest, or NULL */
-    uint64_t asked;            /* its tag */
-    bool answered;
     zkl_nanos next;
     size_t place, total; /* 0: not known */
     char said[WAITING_TEXT];
+};
+
+/* The answer to the latest question: there is one question at a time. */
+struct answer {
+    uint64_t tag; /* that of the question */
+    bool came;
+    zkl_status status;
 };
 
 struct session {
@@ -58,14 +63,15 @@ struct session {
     int go;          /* the grant for which the front lets the command start */
     bool granted, failed, lost, revoked;
     zkl_status status; /* of FAILED */
-    bool connected, flushed, marked;
-    zkl_status connect_status, flush_status, mark_status;
+    struct answer answer;
     zkl_nanos cut_off; /* since when there is no server; 0: there is one */
     struct waiting waiting;
 };
 
 /* Waits until something happens, or until the moment, and sees to it. */
 void cli_session_turn(struct session *session, zkl_nanos until);
+/* A question with that tag is about to be asked: forgets the former answer. */
+void cli_session_asks(struct session *session, uint64_t tag);
 /* Is the wait to end, because of a signal, or because another process of the run is gone? */
 bool cli_session_stopped(const struct session *session);
 

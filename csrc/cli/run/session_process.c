@@ -3,7 +3,7 @@
 
 #include "cli/connection.h"
 #include "cli/complaint.h"
-#include "cli/run/alarm.h"
+#include "cli/loop.h"
 #include "cli/run/channel.h"
 #include "cli/run/session.h"
 #include "cli/held/held_socket.h"
@@ -68,8 +68,7 @@ static bool prepare(struct session *session) {
                        [SESSION_CHILDREN] = cli_signals_open(&child),
                        [SESSION_ALARM] = cli_alarm_open(),
                        [SESSION_HELD] = open_held(session->run)};
-    for (int i = 0; i < SESSION_FDS; i++)
-        session->polled[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
+    cli_loop_enter(session->polled, fds, SESSION_FDS);
     return fds[SESSION_CHILDREN] >= 0 && fds[SESSION_ALARM] >= 0;
 }
 

@@ -81,8 +81,7 @@ static void ask(struct session *session, zkl_op_kind kind, const char *path, uin
     struct waiting *waiting = &session->waiting;
     const zkl_op op = {.kind = kind, .path = path};
     zkl_node_request_drop(waiting->request);
-    waiting->answered = false;
-    waiting->asked = tag;
+    cli_session_asks(session, tag);
     waiting->request = zkl_node_do(session->connection.client, &op, tag, zkl_now() + PAUSE, true);
 }
 
@@ -146,8 +145,8 @@ static void see_first(struct session *session) {
 }
 
 static void see_answer(struct session *session) {
-    session->waiting.answered = false;
-    if (session->waiting.asked == SESSION_TAG_LIST)
+    session->answer.came = false;
+    if (session->answer.tag == SESSION_TAG_LIST)
         see_list(session);
     else
         see_first(session);
@@ -158,7 +157,7 @@ zkl_nanos cli_waiting_turn(struct session *session) {
     const zkl_nanos now = zkl_now();
     if (!session->run->options.verbose && !cli_progress_possible())
         return ZKL_NEVER;
-    if (waiting->answered)
+    if (waiting->request && session->answer.came)
         see_answer(session);
     if (!waiting->next)
         waiting->next = now + FIRST_PAUSE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/run/state.h"
 
-#include "cli/run/alarm.h"
+#include "cli/loop.h"
 #include "cli/run/channel.h"
 #include "cli/run/page.h"
 #include "cli/run/reaper.h"
@@ -154,11 +154,6 @@ static void forget_signals(int fd) {
         continue;
 }
 
-static void wait_for_something(struct watcher *watcher) {
-    while (poll(watcher->polled, DESCRIPTORS, -1) < 0 && errno == EINTR)
-        continue;
-}
-
 static bool prepare(struct watcher *watcher) {
     sigset_t child;
     sigemptyset(&child);
@@ -167,8 +162,7 @@ static bool prepare(struct watcher *watcher) {
                        [SESSION] = watcher->run->session,
                        [LIFELINE] = watcher->run->lifeline,
                        [ALARM] = cli_alarm_open()};
-    for (int i = 0; i < DESCRIPTORS; i++)
-        watcher->polled[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
+    cli_loop_enter(watcher->polled, fds, DESCRIPTORS);
     return fds[CHILDREN] >= 0 && fds[ALARM] >= 0;
 }
 
@@ -189,7 +183,7 @@ void cli_watcher_live(struct run *run) {
     if (!cli_reaper_become(&why) || !prepare(&watcher))
         return; /* the session sees that it is gone */
     while (!watcher.done) {
-        wait_for_something(&watcher);
+        cli_loop_wait(watcher.polled, DESCRIPTORS);
         if (watcher.polled[LIFELINE].revents)
             another_died(&watcher, PAGE_FRONT);
         if (!watcher.done)

@@ -163,7 +163,7 @@ static int follow(follower *f) {
  * code, after a complaint. */
 static int show_for_ever(const cli_search *search, cli_connection *connection, bool json) {
     follower f = {.search = search, .connection = connection, .json = json};
-    connection->listener = (cli_listener){.fd = -1, .told = on_event, .context = &f};
+    connection->listener = (cli_listener){.told = on_event, .context = &f};
     const zkl_status status = search->below ? ZKL_OK : watch(&f);
     const int code =
         status == ZKL_OK ? follow(&f) : cli_connection_failure(connection, status, search->path);

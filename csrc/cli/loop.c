@@ -1,8 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/run/alarm.h"
+#include "cli/loop.h"
 
+#include <errno.h>
 #include <sys/timerfd.h>
 #include <time.h>
+
+void cli_loop_enter(struct pollfd *polled, const int *fds, nfds_t count) {
+    for (nfds_t i = 0; i < count; i++)
+        polled[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
+}
+
+void cli_loop_wait(struct pollfd *polled, nfds_t count) {
+    while (poll(polled, count, -1) < 0 && errno == EINTR)
+        continue;
+}
 
 int cli_alarm_open(void) {
     return timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
