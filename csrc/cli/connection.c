@@ -105,8 +105,10 @@ cli_waited cli_connection_await(cli_connection *connection, uint64_t tag, zkl_na
     return wait.came ? CLI_WAITED_EVENT : CLI_WAITED_INTERRUPTED;
 }
 
-zkl_status cli_connection_answer(cli_connection *connection, uint64_t tag) {
+zkl_status cli_connection_answer(cli_connection *connection, uint64_t tag, bool asked) {
     zkl_event event;
+    if (!asked)
+        return ZKL_NO_MEMORY;
     if (cli_connection_await(connection, tag, ZKL_NEVER, &event) == CLI_WAITED_EVENT)
         return event.status;
     return ZKL_CANCELLED;
@@ -117,7 +119,7 @@ int cli_connection_session(cli_connection *connection, double seconds) {
     const uint64_t tag = cli_connection_tag(connection);
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), seconds);
     zkl_query *query = zkl_query_session(connection->client, tag, deadline);
-    const zkl_status status = query ? cli_connection_answer(connection, tag) : ZKL_NO_MEMORY;
+    const zkl_status status = cli_connection_answer(connection, tag, query);
     zkl_query_drop(query);
     if (status == ZKL_OK)
         return 0;

@@ -46,9 +46,9 @@ typedef enum cli_waited {
 cli_waited cli_connection_await(cli_connection *connection, uint64_t tag, zkl_nanos until,
                                 zkl_event *event);
 
-/* Waits for the answer of a query or a node request that has a deadline of its own. Interrupted:
- * ZKL_CANCELLED. */
-zkl_status cli_connection_answer(cli_connection *connection, uint64_t tag);
+/* Waits for the answer of a query or a node request that has a deadline of its own. `asked`: it is
+ * there; else ZKL_NO_MEMORY. Interrupted: ZKL_CANCELLED. */
+zkl_status cli_connection_answer(cli_connection *connection, uint64_t tag, bool asked);
 
 /* Waits for a session. Returns 0, or an exit code after a complaint that says why there is none. */
 int cli_connection_session(cli_connection *connection, double seconds);

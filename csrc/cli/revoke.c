@@ -28,7 +28,7 @@ static zkl_status ask(cli_node_command *command, const char *path, bool leases, 
     const uint64_t tag = cli_connection_tag(connection);
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), command->connect);
     zkl_query *query = zkl_query_revoke(connection->client, path, leases, tag, deadline, false);
-    const zkl_status status = query ? cli_connection_answer(connection, tag) : ZKL_NO_MEMORY;
+    const zkl_status status = cli_connection_answer(connection, tag, query);
     if (status == ZKL_OK)
         *asked += zkl_revoked(query);
     zkl_query_drop(query);

@@ -71,7 +71,7 @@ static void release(cli_patient *patient, zkl_contender *contender) {
     zkl_status status = zkl_release(contender);
     zkl_query *query = zkl_query_flush(connection->client, tag, deadline);
     if (status == ZKL_OK)
-        status = query ? cli_connection_answer(connection, tag) : ZKL_NO_MEMORY;
+        status = cli_connection_answer(connection, tag, query);
     zkl_query_drop(query);
     if (status == ZKL_OK)
         report_cost(patient, "release", before);

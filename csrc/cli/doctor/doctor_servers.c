@@ -113,7 +113,7 @@ static void await_session(server *one, zkl_nanos since, zkl_nanos deadline) {
     if (!connection->client)
         return;
     zkl_query *query = zkl_query_session(connection->client, tag, deadline);
-    const zkl_status status = query ? cli_connection_answer(connection, tag) : ZKL_NO_MEMORY;
+    const zkl_status status = cli_connection_answer(connection, tag, query);
     zkl_query_drop(query);
     one->reached = status == ZKL_OK;
     one->seconds = zkl_clock_seconds(zkl_now() - since);
@@ -139,7 +139,7 @@ static void read_root(server *one, zkl_nanos deadline) {
     cli_connection *connection = &one->connection;
     const uint64_t tag = cli_connection_tag(connection);
     zkl_node_request *request = zkl_node_do(connection->client, &op, tag, deadline, false);
-    one->root = request ? cli_connection_answer(connection, tag) : ZKL_NO_MEMORY;
+    one->root = cli_connection_answer(connection, tag, request);
     if (one->root == ZKL_OK) {
         const zkl_stat *stat = &zkl_node_request_content(request, 0)->stat;
         one->czxid = stat->czxid;

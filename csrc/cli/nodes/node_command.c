@@ -105,7 +105,7 @@ zkl_status cli_node_command_try(cli_node_command *command, const zkl_op *op) {
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), command->connect);
     zkl_node_request_drop(command->request);
     command->request = zkl_node_do(connection->client, op, tag, deadline, false);
-    return command->request ? cli_connection_answer(connection, tag) : ZKL_NO_MEMORY;
+    return cli_connection_answer(connection, tag, command->request);
 }
 
 int cli_node_command_do(cli_node_command *command, const zkl_op *op) {
@@ -123,7 +123,7 @@ static zkl_status try_guarded(cli_node_command *command, const cli_guard *guard,
     zkl_node_request_drop(command->request);
     command->request = zkl_node_do_all(connection->client, ops, count, NULL, tag, deadline, false);
     free(ops);
-    return command->request ? cli_connection_answer(connection, tag) : ZKL_NO_MEMORY;
+    return cli_connection_answer(connection, tag, command->request);
 }
 
 int cli_node_command_write(cli_node_command *command, const cli_guard *guard, const zkl_op *write) {

@@ -33,7 +33,7 @@ static bool is_among(const char *nodes, const char *child) {
 }
 
 /* Waits for the answer to the latest request. false: there is none, or the run is to end. */
-static bool answered(struct session *session) {
+static bool await_answer(struct session *session) {
     while (session->waiting.request && !session->answer.came && !cli_session_stopped(session))
         cli_session_turn(session, ZKL_NEVER);
     return session->answer.came;
@@ -54,7 +54,7 @@ static void ask(struct session *session, const char *path) {
 static bool has_own(struct session *session, const char *path) {
     ask(session, path);
     const zkl_content *content =
-        answered(session) ? zkl_node_request_content(session->waiting.request, 0) : NULL;
+        await_answer(session) ? zkl_node_request_content(session->waiting.request, 0) : NULL;
     for (size_t i = 0; content && i < content->count; i++)
         if (is_among(session->run->above, content->names[i]))
             return true;
@@ -64,7 +64,7 @@ static bool has_own(struct session *session, const char *path) {
 static const char *path_of_own(struct session *session) {
     const struct run_options *options = &session->run->options;
     ask(session, NULL); /* a server that lags behind may not know the node yet */
-    if (!answered(session))
+    if (!await_answer(session))
         return NULL;
     for (size_t i = 0; i < options->count; i++)
         if (has_own(session, options->paths[i]))
@@ -72,7 +72,7 @@ static const char *path_of_own(struct session *session) {
     return NULL;
 }
 
-bool cli_above_waits(struct session *session) {
+bool cli_above_check(struct session *session) {
     char shown[CLI_TEXT_SHOWN];
     if (!session->run->above || session->run->options.kind == RUN_SEMAPHORE)
         return false;

@@ -38,7 +38,7 @@ static void end_not_due(struct session *session, double left) {
 }
 
 /* With `--mark before`, a machine that lacks the command must not count as one that has run it. */
-static bool can_start(struct session *session) {
+static bool check_command(struct session *session) {
     const struct run_options *options = &session->run->options;
     const int why = options->mark == RUN_MARK_BEFORE ? cli_command_check(session->run) : 0;
     char name[CLI_TEXT_SHOWN];
@@ -90,11 +90,11 @@ static void end_stopped(struct session *session, bool writes, bool due) {
     cli_session_end_stopped(session);
 }
 
-bool cli_every_is_due(struct session *session) {
+bool cli_every_begin(struct session *session) {
     const struct run_options *options = &session->run->options;
     if (options->every < 0)
         return true;
-    if (!can_start(session))
+    if (!check_command(session))
         return false;
     cli_session_asks(session, SESSION_TAG_MARK);
     zkl_once *once =

@@ -194,7 +194,7 @@ void cli_queue_end_unanswered(struct session *session) {
 
 /* Asks the front whether the command may start. A front that is stopped, because the user has
  * pressed Ctrl-Z, does not answer until it goes on. */
-static bool is_answered(struct session *session, int grant, zkl_nanos until) {
+static bool ask_front(struct session *session, int grant, zkl_nanos until) {
     session->go = -1;
     while (session->go != grant && !session->lost && !cli_session_stopped(session)) {
         const zkl_nanos now = zkl_now(), again = now + ZKL_SECOND;
@@ -221,11 +221,10 @@ static void wait_in_line(struct session *session) {
     session->queued = zkl_now();
     while (join(session)) {
         await_grant(session);
-        if (!session->granted ||
-            is_answered(session, ++session->grants, zkl_now() + session->grace))
+        if (!session->granted || ask_front(session, ++session->grants, zkl_now() + session->grace))
             return;
         give_back(session);
-        is_answered(session, 0, ZKL_NEVER);
+        ask_front(session, 0, ZKL_NEVER);
         if (cli_session_stopped(session))
             return;
     }
@@ -234,7 +233,7 @@ static void wait_in_line(struct session *session) {
 bool cli_queue_wait(struct session *session) {
     const bool ready = splay(session) && open_client(session) && connect_session(session) &&
                        !cli_session_stopped(session);
-    if (ready && check_grace(session) && !cli_above_waits(session))
+    if (ready && check_grace(session) && !cli_above_check(session))
         wait_in_line(session);
     if (cli_session_stopped(session))
         cli_session_end_stopped(session);

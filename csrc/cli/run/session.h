@@ -101,7 +101,7 @@ char *cli_above_nodes(void);
 /* Is one of these nodes in the line of a path of this run? If so, the session ends with that
  * reason. Names of nodes are unique, whatever the servers are called and whatever the chroot is.
  * A semaphore may have several leases below one another. */
-bool cli_above_waits(struct session *session);
+bool cli_above_check(struct session *session);
 
 /* ---- waiting.c: what is said of the wait ---- */
 
@@ -114,7 +114,7 @@ void cli_waiting_end(struct session *session);
 
 /* The lock is held. true: the command is due, or there is no --every; with `--mark before` the
  * command can be executed, and the mark is written. false: the outcome is set. */
-bool cli_every_is_due(struct session *session);
+bool cli_every_begin(struct session *session);
 
 /* The outcome is set. With `--mark after` writes the mark if the command has ended with 0. If that
  * fails, it is the outcome. */

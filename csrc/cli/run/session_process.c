@@ -98,7 +98,7 @@ int cli_session_live(struct run *run) {
     if (!prepare(&session))
         cli_session_end(&session, EX_SOFTWARE, "error", "cannot start its processes: %s",
                         strerror(errno));
-    else if (cli_queue_wait(&session) && cli_every_is_due(&session)) {
+    else if (cli_queue_wait(&session) && cli_every_begin(&session)) {
         cli_hold_keep(&session);
         cli_every_finish(&session);
     }

@@ -35,7 +35,7 @@ static zkl_status read_standing(cli_roster *roster, cli_connection *connection,
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), seconds);
     zkl_query *query =
         zkl_query_participants(connection->client, line->path, leases, tag, deadline, false);
-    const zkl_status status = query ? cli_connection_answer(connection, tag) : ZKL_NO_MEMORY;
+    const zkl_status status = cli_connection_answer(connection, tag, query);
     for (size_t i = 0; status == ZKL_OK && zkl_participant_at(query, i, &participant); i++)
         add(roster, line, &participant);
     zkl_query_drop(query);
