@@ -47,7 +47,7 @@ describe("make nightly #once #bare", function()
     for name, pair in pairs {
       chaos = { " 13 1$", " 1%.3 1$" }, ["chaos-armfuls"] = { " 10 1 armfuls$", " 1 1 armfuls$" },
       ["chaos-jobs"] = { " 5 1 jobs$", " 0%.5 1 jobs$" },
-      mutants = { " %-l 1200 ", " %-l 120 " }, fuzz = { " 8$", " 0%.8$" },
+      mutants = { " %-l 960 ", " %-l 96 " }, fuzz = { " 8$", " 0%.8$" },
       reloads = { " 4$", " 0%.5$" }, soak = { " 13$", " 1%.3$" }, recorder = { " 2500$", " 250$" },
       ["soak-lua"] = { " 600 1 ", " 60 1 " }, ["random-line"] = { " 500$", " 50$" }, sim = { " 300 ", " 30 " },
     } do

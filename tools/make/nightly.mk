@@ -27,7 +27,7 @@ night_parts = \
 	$(call part,chaos-jobs,5,HISTORY=build/nightly/jobs.jsonl $(call lua,5.4,build/checked) chaos/run.lua \
 		$(call of_night,5) $(SEED) jobs) \
 	$(call part,history,1,python3 tools/history.py $(HISTORIES:%=build/nightly/%.jsonl),60) \
-	$(call part,mutants,20,$(call try_mutants,-l $(call of_night,20*60),0,1),300) \
+	$(call part,mutants,16,$(call try_mutants,-l $(call of_night,16*60),0,1),300) \
 	$(call part,fuzz,24,fuzz/run.sh build/fuzz $(call of_night,24/$(FUZZ_ROUNDS)),360) \
 	$(call part,reloads,4,$(call lua,luajit) soak/reloads.lua $(call of_night,4,0.5)) \
 	$(call part,soak,13,$(call soak_nginx,$(call of_night,13,$(SOAK_LEAST))),180) \
@@ -36,7 +36,7 @@ night_parts = \
 	$(call part,random-line,10,$(B)/unit/line_random_test sweep $(call count_of_night,500)) \
 	$(call part,random-compound,3,$(B)/unit/compound_random_test sweep $(call count_of_night,1000)) \
 	$(call part,sim,5,$(B)/sim/simulation $(call of_night,5*60,1) $(SEED)000) \
-	$(call slow_suites,$(call seconds_of_night,6),$(call seconds_of_night,3),$(call seconds_of_night,6),$(call \
+	$(call slow_suites,$(call seconds_of_night,10),$(call seconds_of_night,3),$(call seconds_of_night,6),$(call \
 		seconds_of_night,5),$(call seconds_of_night,4))
 
 nightly: deps
