@@ -93,8 +93,8 @@ describe("zklock doctor #once", function()
     end)
 
     it("says that they grant less than was asked, or more", function()
-      finds(WARNING, "warning  session timeout: 60 s granted of 100 s. Ask for less", "--config",
-        config("session 100\n"))
+      finds(WARNING, "warning  session timeout: 600 s granted of 900 s. Ask for less", "--config",
+        config("session 900\n"))
       local short = config("session 0.2\n")
       finds(FAILURE, "warning  session timeout: 0.4 s granted for 0.2 s: a dead process keeps", "--config", short)
       finds(FAILURE, "failure  grace: a session of 0.4 s is too short for `zklock run`. Ask for a", "--config", short)
