@@ -320,15 +320,10 @@ static void count_further(sim_caller *c, const sim_node_request *e, zkl_status s
 
 /* Nothing else is told of what the hosts ask, unless somebody forbids it. */
 static void check_status(const sim_host *host, const sim_node_request *e, zkl_status status) {
-    if (status == ZKL_TOO_BIG && e->serial && host->nodes_most)
+    if (sim_host_may_hear(status) || (status == ZKL_TOO_BIG && e->serial && host->nodes_most))
         return;
     switch ((int)status) {
     case ZKL_OK:
-    case ZKL_TIMEOUT:
-    case ZKL_DISCONNECTED:
-    case ZKL_CLOSED:
-    case ZKL_AUTH_FAILED:
-    case ZKL_ACCESS_DENIED:
     case ZKL_NO_NODE:
     case ZTHROTTLEDOP:
         return;

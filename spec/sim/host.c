@@ -153,18 +153,26 @@ static void go_on(sim_event *event) {
 
 /* ---- polling ---- */
 
-static void check_failure(const sim_caller *c, zkl_status status) {
-    if (status == ZKL_TOO_BIG && c->host->nodes_most)
-        return;
+bool sim_host_may_hear(zkl_status status) {
     switch ((int)status) {
     case ZKL_TIMEOUT:
     case ZKL_DISCONNECTED:
-    case ZKL_CANCELLED:
     case ZKL_CLOSED:
-    case ZKL_BUSY:
-    case ZKL_LOST:
     case ZKL_ACCESS_DENIED:
     case ZKL_AUTH_FAILED:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void check_failure(const sim_caller *c, zkl_status status) {
+    if (sim_host_may_hear(status) || (status == ZKL_TOO_BIG && c->host->nodes_most))
+        return;
+    switch ((int)status) {
+    case ZKL_CANCELLED:
+    case ZKL_BUSY:
+    case ZKL_LOST:
     case ZDATAINCONSISTENCY:
         return;
     case ZNODEEXISTS: /* a stranger has made a node with the name of the one to come */

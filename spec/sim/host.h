@@ -116,6 +116,10 @@ struct sim_host {
     zkl_nanos trusted;
 };
 
+/* With these anything that a host asks for may end: with its time, its session, or its servers'
+ * refusal. */
+bool sim_host_may_hear(zkl_status status);
+
 void sim_host_begin(sim_host *host, int id);
 void sim_host_open(sim_host *host);
 /* The script goes; its client ends on its own. */

@@ -323,13 +323,10 @@ static bool still_holds(const sim_ask *a, const sim_caller *c) {
 }
 
 static void check_status(const sim_host *host, const sim_ask *a, zkl_status status) {
+    if (sim_host_may_hear(status))
+        return;
     switch ((int)status) {
     case ZKL_OK:
-    case ZKL_TIMEOUT:
-    case ZKL_DISCONNECTED:
-    case ZKL_CLOSED:
-    case ZKL_AUTH_FAILED:
-    case ZKL_ACCESS_DENIED:
     case ZKL_LOST:
         return;
     case ZKL_UNKNOWN: /* nothing is written without a mark, but one that lies in the future */
