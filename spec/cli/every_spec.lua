@@ -18,12 +18,8 @@ local RAN = { code = 0, out = "ran\n", err = "" }
 describe("zklock run --every #once", function()
   local here = fixture.new("/every", { super = true })
 
-  local function options(words)
-    words.env = { ZKLOCK_SERVERS = here.zk.hosts }
-    return words
-  end
-
-  local function run(...) return command.run(options { "run", ... }) end
+  local at = command.at(here)
+  local run, start = at.run, at.start
 
   local function complains(code, reason, ...)
     local ended = run(...)
@@ -35,10 +31,8 @@ describe("zklock run --every #once", function()
   local function mark() return here.path .. "/once-2147483647" end
 
   local function holder(...)
-    local words = options { "run", ... }
-    for _, word in ipairs { here.path, "sh", "-c", "echo running; cat" } do words[#words + 1] = word end
-    local one = here:closes(command.start(words), function(it) it:kill() end)
-    assert.equal("running", one:read_line())
+    local one, line = at.holder("echo running; cat", ...)
+    assert.equal("running", line)
     return one
   end
 
@@ -74,8 +68,7 @@ describe("zklock run --every #once", function()
   it("runs it on one of many machines", function()
     local all, ran = {}, 0
     for i = 1, 5 do
-      all[i] = here:closes(command.start(options { "run", "--every", "3600", here.path, "echo", "ran" }),
-        function(one) one:kill() end)
+      all[i] = start("--every", "3600", here.path, "echo", "ran")
     end
     for _, one in ipairs(all) do
       assert.equal(0, (one:wait()))
@@ -102,8 +95,8 @@ describe("zklock run --every #once", function()
     for _, case in ipairs { { 127, "/nowhere/report", "No such file" }, { 127, "no-such-command", "No such file" },
       { 126, home, "Permission denied" }, { 126, home .. "/plain", "Permission denied" },
       { 126, "plain", "Permission denied" } } do
-      local ended = command.run(options { "run", "--every", "3600", here.path, case[2],
-        wrap = { "env", "PATH=/nowhere:" .. home .. ":/nowhere/else" } })
+      local ended = run { "--every", "3600", here.path, case[2],
+        wrap = { "env", "PATH=/nowhere:" .. home .. ":/nowhere/else" } }
       assert.same({ case[1], "" }, { ended.code, ended.out })
       assert.equal(1, (ended.err:find("zklock: " .. case[2] .. ": " .. case[3], 1, true)), ended.err)
       assert.falsy(here.tree:exists(mark()))
@@ -130,8 +123,7 @@ describe("zklock run --every #once", function()
 
   it("waits for a run that holds the lock, and then need not run", function()
     local one = holder("--every", "3600")
-    local other = here:closes(command.start(options { "run", "--every", "3600", here.path, "echo", "ran" }),
-      function(it) it:kill() end)
+    local other = start("--every", "3600", here.path, "echo", "ran")
     here:becomes(2)
     one:close_input()
     assert.equal(0, (one:wait()))
@@ -174,11 +166,7 @@ describe("zklock run --every #once", function()
 
   describe("when the link breaks while the mark is written", function()
     --- A run behind a proxy, which is about to send its n-th transaction: the first asks for the time.
-    local function behind(proxy, ...)
-      local words = options { "run", ... }
-      words.env.ZKLOCK_SERVERS = proxy.hosts
-      return here:closes(command.start(words), function(it) it:kill() end)
-    end
+    local function behind(proxy, ...) return start { env = { ZKLOCK_SERVERS = proxy.hosts }, ... } end
 
     it("runs the command once, whether the servers have written the mark or not", function()
       for _, verb in ipairs { "lose_reply", "cut_before" } do

@@ -15,21 +15,13 @@ local LOST = 75
 describe("a run of another version #once", function()
   local here = fixture.new("/formats")
 
-  local function options(words)
-    words.env = { ZKLOCK_SERVERS = here.zk.hosts }
-    return words
-  end
-
-  local function run(...) return command.run(options { "run", ... }) end
+  local at = command.at(here)
+  local run = at.run
 
   --- A `run` whose command waits. Its first line is the token and ZKLOCK_RUN.
   local function start(...)
-    local words = options { "run", ... }
-    for _, word in ipairs { here.path, "sh", "-c", "echo $ZKLOCK_TOKEN $ZKLOCK_RUN; cat" } do
-      words[#words + 1] = word
-    end
-    local one = here:closes(command.start(words), function(it) it:kill() end)
-    return one, one:read_line():match "^(%d+) (.*)$"
+    local one, line = at.holder("echo $ZKLOCK_TOKEN $ZKLOCK_RUN; cat", ...)
+    return one, line:match "^(%d+) (.*)$"
   end
 
   it("has left the mark of --every: a node whose data is a token in decimal", function()

@@ -17,22 +17,13 @@ local PROGRAM = command.PROGRAM
 describe("below zklock run #once", function()
   local here = fixture.new("/held")
 
-  local function options(words)
-    words.env = words.env or {}
-    words.env.ZKLOCK_SERVERS = words.env.ZKLOCK_SERVERS or here.zk.hosts
-    return words
-  end
-
-  local function run(...) return command.run(options { "run", ... }) end
+  local at = command.at(here)
+  local run = at.run
 
   --- A `run` whose command obeys: it runs each line of its stdin in a shell.
   local function start(...)
-    local words = options { "run", ... }
-    for _, word in ipairs { here.path, "sh", "-c", "echo up; while read -r line; do eval \"$line\"; done" } do
-      words[#words + 1] = word
-    end
-    local one = here:closes(command.start(words), function(it) it:kill() end)
-    assert.equal("up", one:read_line())
+    local one, line = at.holder("echo up; while read -r line; do eval \"$line\"; done", ...)
+    assert.equal("up", line)
     return one
   end
 
@@ -216,8 +207,8 @@ while True:
 
   it("uses another directory when TMPDIR is of no use", function()
     for _, tmp in ipairs { "/nowhere", "relative", "/tmp/a:b", "/" .. ("x"):rep(300) } do
-      local ended = command.run(options { "run", here.path, "sh", "-c",
-        PROGRAM .. " held >/dev/null; echo $ZKLOCK_RUN", env = { TMPDIR = tmp, XDG_RUNTIME_DIR = false } })
+      local ended = run { here.path, "sh", "-c", PROGRAM .. " held >/dev/null; echo $ZKLOCK_RUN",
+        env = { TMPDIR = tmp, XDG_RUNTIME_DIR = false } }
       assert.same({ 0, "" }, { ended.code, ended.err })
       assert.matches("^/tmp/zklock%-", ended.out)
     end
@@ -227,12 +218,12 @@ while True:
     local unshare = { "unshare", "--mount", "sh", "-c", "mount --bind /tmp /tmp && mount -o remount,bind,ro /tmp && "
       .. 'exec "$@"', "sh" }
     if command.run { "--version", wrap = unshare }.code ~= 0 then return pending("needs a mount namespace") end
-    local words = { "run", here.path, wrap = {}, env = { TMPDIR = false, XDG_RUNTIME_DIR = false } }
+    local words = { here.path, wrap = {}, env = { TMPDIR = false, XDG_RUNTIME_DIR = false } }
     for _, word in ipairs(unshare) do words[#words + 1] = word end
     for _, word in ipairs { PROGRAM, "run", here.path .. "-b", PROGRAM, "held" } do
       words[#words + 1] = word
     end
-    local ended = command.run(options(words))
+    local ended = run(words)
     assert.same({ 0, "", "zklock: warning: zklock held cannot ask this run: no directory in $TMPDIR or /tmp: "
       .. "Read-only file system\n" }, { ended.code, ended.out, ended.err })
   end)
@@ -274,7 +265,7 @@ while True:
     it("of a path with a node whose name others may have, too, is none", function()
       local other = here.path .. "/lock-0000000000" -- of a client that puts no identifier of its own into names
       assert(here.tree:create(other, "", { parents = true }))
-      assert.equal(BUSY, command.run(options { "run", "-n", here.path, "true", env = { ZKLOCK_NODE = other } }).code)
+      assert.equal(BUSY, run({ "-n", here.path, "true", env = { ZKLOCK_NODE = other } }).code)
     end)
 
     it("of a run above that has lost the lock is none", function()
@@ -299,7 +290,7 @@ while True:
 
     before_each(function() path = folder.file("job.prom", "") end)
 
-    local function run_with(limit, ...) return command.run(options { "run", wrap = limit, ... }) end
+    local function run_with(limit, ...) return run { wrap = limit, ... } end
 
     it("tells how the run has ended", function()
       for code, outcome in pairs { [0] = "ok", [7] = "failed" } do
@@ -331,8 +322,7 @@ while True:
 
     it("tells how long the run waited and held", function()
       local one = start()
-      local other = here:closes(command.start(options { "run", "--report", path, here.path, "sleep", "0.2" }),
-        function(it) it:kill() end)
+      local other = at.start("--report", path, here.path, "sleep", "0.2")
       here:becomes(2)
       one:close_input()
       other:wait()

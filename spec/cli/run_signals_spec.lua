@@ -17,23 +17,8 @@ local ENDING = { "TERM", "INT", "HUP", "QUIT" }
 describe("zklock run #once", function()
   local here = fixture.new("/run-signals")
 
-  local function with_server(words)
-    words.env = words.env or {}
-    words.env.ZKLOCK_SERVERS = words.env.ZKLOCK_SERVERS or here.zk.hosts
-    return words
-  end
-
-  --- Starts `run` on the spec's path; the options of `command.start` may be among the words.
-  local function start(words)
-    table.insert(words, 1, "run")
-    local one = command.start(with_server(words))
-    return here:closes(one, one.kill)
-  end
-
-  local function run(words)
-    table.insert(words, 1, "run")
-    return command.run(with_server(words))
-  end
+  local zklock = command.at(here)
+  local run, start = zklock.run, zklock.start
 
   local function is_free() assert.same({ code = 0, out = "", err = "" }, run { "-n", here.path, "true" }) end
 

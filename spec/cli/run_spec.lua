@@ -15,19 +15,8 @@ local BUSY, USAGE, DATA, UNAVAILABLE, LOST, DENIED = 1, 64, 65, 69, 75, 77
 describe("zklock run #once", function()
   local here = fixture.new("/run", { super = true })
 
-  --- The arguments of `run`, and an environment in which the server is known.
-  local function options(words)
-    words.env = words.env or {}
-    if words.env.ZKLOCK_SERVERS == nil then words.env.ZKLOCK_SERVERS = here.zk.hosts end
-    return words
-  end
-
-  local function run(...) return command.run(options { "run", ... }) end
-
-  local function start(...)
-    local one = command.start(options { "run", ... })
-    return here:closes(one, one.kill)
-  end
+  local at = command.at(here)
+  local run, start = at.run, at.start
 
   local function complains(code, reason, ...)
     local ended = run(...)
@@ -48,9 +37,9 @@ describe("zklock run #once", function()
   it("names the configuration so that the command finds it in another directory", function()
     local file = folder.file("zklock.conf", "session 10\n")
     local place, name = file:match("^(.*)/([^/]+)$")
-    local ended = command.run(options { "run", "--config", name, here.path, "sh", "-c",
+    local ended = run { "--config", name, here.path, "sh", "-c",
       'echo "$ZKLOCK_CONFIG"; cd / && ' .. command.PROGRAM .. " set " .. here.path .. " x", wrap = { "sh", "-c",
-      "shift; cd " .. place .. " && exec " .. command.PROGRAM .. ' "$@"', "sh" } })
+      "shift; cd " .. place .. " && exec " .. command.PROGRAM .. ' "$@"', "sh" } }
     assert.same({ code = 0, out = file .. "\n", err = "" }, ended)
   end)
 
@@ -225,7 +214,7 @@ describe("zklock run #once", function()
     local shell = folder.file("shell", '#!/bin/sh\necho "mine: $*"\n')
     assert(require("luv").fs_chmod(shell, 448))
     local function line(...)
-      return command.run(options { "run", here.path, "-c", "echo $((1 + 1))", env = { SHELL = ... } }).out
+      return run({ here.path, "-c", "echo $((1 + 1))", env = { SHELL = ... } }).out
     end
     assert.equal("mine: -c echo $((1 + 1))\n", line(shell))
     assert.equal("2\n", line(""))
@@ -234,7 +223,7 @@ describe("zklock run #once", function()
   end)
 
   it("tells the command about its lock, and never the session", function()
-    local ended = command.run(options { "run", "--also", here.path .. "-2", here.path, "-c", "env; sleep 1" })
+    local ended = run("--also", here.path .. "-2", here.path, "-c", "env; sleep 1")
     local seen = {}
     local text = ended.out:gsub("ZKLOCK_NODE=(.-\n.-)\n", function(nodes) seen.ZKLOCK_NODE = nodes return "" end)
     for name, value in text:gmatch("(ZKLOCK_[A-Z]+)=([^\n]*)\n") do seen[name] = value end

@@ -56,4 +56,43 @@ function command.run(options)
   return { code = code, out = one:stdout(), err = one:stderr() }
 end
 
+--- `zklock run` at the server of a fixture. Its words, as arguments or in a table, may hold options of `command.start`.
+---@param here table of spec.support.fixture
+function command.at(here)
+  local at = {}
+
+  --- The words, with an environment in which the server is known.
+  function at.options(words)
+    words.env = words.env or {}
+    if words.env.ZKLOCK_SERVERS == nil then words.env.ZKLOCK_SERVERS = here.zk.hosts end
+    return words
+  end
+
+  local function words_of(first, ...)
+    local words = type(first) == "table" and first or { first, ... }
+    table.insert(words, 1, "run")
+    return at.options(words)
+  end
+
+  function at.run(...) return command.run(words_of(...)) end
+
+  --- Closed after the spec.
+  function at.start(...)
+    local one = command.start(words_of(...))
+    return here:closes(one, one.kill)
+  end
+
+  --- A run that holds the fixture's path, and the first line of its command, a script of the shell.
+  ---@param script string
+  ---@param ... string options of `run`
+  function at.holder(script, ...)
+    local words = { ... }
+    for _, word in ipairs { here.path, "sh", "-c", script } do words[#words + 1] = word end
+    local one = at.start(words)
+    return one, one:read_line(here.patience)
+  end
+
+  return at
+end
+
 return command
