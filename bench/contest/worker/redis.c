@@ -24,11 +24,7 @@ struct lock {
     struct lock *next;
     char name[128], value[64];
     long long until; /* ours at most until then, by our clock */
-    /* the watchdog's */
-    pthread_t dog;
-    pthread_mutex_t mutex;
-    pthread_cond_t change;
-    bool holding, over, lost;
+    struct redis_dog dog;
 };
 
 static struct redis_script unlock = {.text = "if redis.call('get', KEYS[1]) == ARGV[1] then return "
@@ -60,60 +56,19 @@ static void *open_client(const char *servers, long ttl, const char *way) {
     return self;
 }
 
-/* ---- the watchdog ----------------------------------------------------------------------------------------------- */
-
-static void renew_once(struct lock *self, struct redis_link *link) {
-    pthread_mutex_unlock(&self->mutex);
-    long long asked = now_ms();
-    bool done = redis_is(
-        redis_eval(link, &renew, 1, self->name, self->value, self->client->ttl_text, NULL), 1);
-    pthread_mutex_lock(&self->mutex);
-    if (!self->holding)
-        return;
-    if (done) {
-        self->until = asked + self->client->ttl;
-    } else if (link->context) {
-        self->lost = true; /* the server said so */
-    }
+static redisReply *renew_key(void *lock, struct redis_link *link) {
+    struct lock *self = lock;
+    return redis_eval(link, &renew, 1, self->name, self->value, self->client->ttl_text, NULL);
 }
-
-static void *watch(void *argument) {
-    struct lock *self = argument;
-    struct redis_link link = self->client->links[0];
-    link.context = NULL;
-    pthread_mutex_lock(&self->mutex);
-    while (!self->over) {
-        if (!self->holding) {
-            pthread_cond_wait(&self->change, &self->mutex);
-            continue;
-        }
-        if (!wait_ms(&self->change, &self->mutex, self->client->ttl / 3) && self->holding)
-            renew_once(self, &link);
-    }
-    pthread_mutex_unlock(&self->mutex);
-    redis_hang_up(&link);
-    return NULL;
-}
-
-static void tell_dog(struct lock *self, bool holding, bool over) {
-    pthread_mutex_lock(&self->mutex);
-    self->holding = holding;
-    self->over = over;
-    self->lost = false;
-    pthread_cond_signal(&self->change);
-    pthread_mutex_unlock(&self->mutex);
-}
-
-/* ----------------------------------------------------------------------------------------------------------------- */
 
 static void *new_lock(void *client, const char *name) {
     struct lock *self = calloc(1, sizeof *self);
     self->client = client;
     snprintf(self->name, sizeof self->name, "%s", name);
-    pthread_mutex_init(&self->mutex, NULL);
-    pthread_cond_init(&self->change, NULL);
-    if (self->client->watchdog && pthread_create(&self->dog, NULL, watch, self) != 0)
-        abort();
+    self->dog = (struct redis_dog){
+        .renew = renew_key, .lock = self, .ttl = self->client->ttl, .link = self->client->links[0]};
+    if (self->client->watchdog)
+        redis_dog_start(&self->dog);
     self->next = self->client->locks;
     self->client->locks = self;
     return self;
@@ -123,10 +78,8 @@ static void close_client(void *client) {
     struct client *self = client;
     for (struct lock *lock = self->locks, *next; lock; lock = next) {
         next = lock->next;
-        if (self->watchdog) {
-            tell_dog(lock, false, true);
-            pthread_join(lock->dog, NULL);
-        }
+        if (self->watchdog)
+            redis_dog_stop(&lock->dog);
         free(lock);
     }
     for (int i = 0; i < self->count; i++)
@@ -203,7 +156,7 @@ static enum outcome acquire(void *lock, long timeout, long long *token) {
             if (!self->client->redlock)
                 self->until = asked + self->client->ttl;
             if (self->client->watchdog)
-                tell_dog(self, true, false);
+                redis_dog_tell(&self->dog, true);
         }
         if (outcome != LATE)
             return outcome;
@@ -216,7 +169,7 @@ static enum outcome acquire(void *lock, long timeout, long long *token) {
 static enum outcome release(void *lock) {
     struct lock *self = lock;
     if (self->client->watchdog)
-        tell_dog(self, false, false);
+        redis_dog_tell(&self->dog, false);
     if (self->client->redlock)
         return unlock_all(self) > self->client->count / 2 ? DONE : fail("not ours on a majority");
     redisReply *reply =
@@ -229,10 +182,8 @@ static enum outcome release(void *lock) {
 /* By our own clock, as Redlock's validity time: it costs nothing, and is there for who looks. */
 static int held(void *lock) {
     struct lock *self = lock;
-    pthread_mutex_lock(&self->mutex);
-    int sure = !self->lost && now_ms() < self->until;
-    pthread_mutex_unlock(&self->mutex);
-    return sure;
+    return self->client->watchdog ? redis_dog_is_sure(&self->dog, self->until)
+                                  : now_ms() < self->until;
 }
 
 const struct peer peer = {.shared = false,

@@ -134,3 +134,69 @@ bool redis_is(redisReply *reply, long long number) {
         freeReplyObject(reply);
     return is;
 }
+
+/* ---- the watchdog ----------------------------------------------------------------------------------------------- */
+
+static void renew_once(struct redis_dog *self) {
+    pthread_mutex_unlock(&self->mutex);
+    long long asked = now_ms();
+    bool done = redis_is(self->renew(self->lock, &self->link), 1);
+    pthread_mutex_lock(&self->mutex);
+    if (!self->holding)
+        return;
+    if (done) {
+        self->renewed = asked;
+    } else if (self->link.context) { /* the server said so */
+        self->lost = true;
+        self->holding = false;
+    }
+}
+
+static void *watch(void *argument) {
+    struct redis_dog *self = argument;
+    pthread_mutex_lock(&self->mutex);
+    while (!self->over) {
+        if (!self->holding)
+            pthread_cond_wait(&self->change, &self->mutex);
+        else if (!wait_ms(&self->change, &self->mutex, self->ttl / 3) && self->holding)
+            renew_once(self);
+    }
+    pthread_mutex_unlock(&self->mutex);
+    redis_hang_up(&self->link);
+    return NULL;
+}
+
+void redis_dog_start(struct redis_dog *self) {
+    self->link.context = NULL;
+    pthread_mutex_init(&self->mutex, NULL);
+    pthread_cond_init(&self->change, NULL);
+    if (pthread_create(&self->thread, NULL, watch, self) != 0)
+        abort();
+}
+
+void redis_dog_tell(struct redis_dog *self, bool holding) {
+    pthread_mutex_lock(&self->mutex);
+    self->holding = holding;
+    self->lost = false;
+    self->renewed = 0;
+    pthread_cond_signal(&self->change);
+    pthread_mutex_unlock(&self->mutex);
+}
+
+bool redis_dog_is_sure(struct redis_dog *self, long long until) {
+    pthread_mutex_lock(&self->mutex);
+    if (self->renewed && self->renewed + self->ttl > until)
+        until = self->renewed + self->ttl;
+    bool sure = !self->lost && now_ms() < until;
+    pthread_mutex_unlock(&self->mutex);
+    return sure;
+}
+
+void redis_dog_stop(struct redis_dog *self) {
+    pthread_mutex_lock(&self->mutex);
+    self->holding = false;
+    self->over = true;
+    pthread_cond_signal(&self->change);
+    pthread_mutex_unlock(&self->mutex);
+    pthread_join(self->thread, NULL);
+}

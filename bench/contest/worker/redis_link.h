@@ -28,6 +28,25 @@ struct redis_script {
 };
 redisReply *redis_eval(struct redis_link *link, struct redis_script *script, int keys, ...);
 
+/* A thread that renews a hold every third of its time, over a link of its own. The user sets the first four. */
+struct redis_dog {
+    redisReply *(*renew)(void *lock,
+                         struct redis_link *link); /* 1: it has; else it is not ours any more */
+    void *lock;
+    long ttl;
+    struct redis_link link;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t change;
+    bool holding, over, lost;
+    long long renewed; /* when it was asked to for the last time; 0: not in this hold */
+};
+void redis_dog_start(struct redis_dog *dog);
+void redis_dog_tell(struct redis_dog *dog, bool holding);
+/* Whether it is held for sure: until then, or a while longer if it was renewed. */
+bool redis_dog_is_sure(struct redis_dog *dog, long long until);
+void redis_dog_stop(struct redis_dog *dog);
+
 /* A question that only has to work: whether its answer was this number. */
 bool redis_is(redisReply *reply, long long number);
 

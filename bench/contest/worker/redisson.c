@@ -22,10 +22,7 @@ struct lock {
     struct lock *next;
     char name[128], owner[64], channel[256], token_name[160], queue[160], timeouts[160];
     struct redis_link news; /* the messages' link, made when first waited for */
-    pthread_t dog;
-    pthread_mutex_t mutex;
-    pthread_cond_t change;
-    bool holding, over;
+    struct redis_dog dog;
 };
 
 /* Each gives { 1, token } when taken, { 0, milliseconds } otherwise: after which to look again, should no message come. */
@@ -92,37 +89,9 @@ static void *open_client(const char *servers, long ttl, const char *way) {
     return self;
 }
 
-/* ---- the watchdog ----------------------------------------------------------------------------------------------- */
-
-static void *watch(void *argument) {
-    struct lock *self = argument;
-    struct redis_link link = self->client->link;
-    link.context = NULL;
-    pthread_mutex_lock(&self->mutex);
-    while (!self->over) {
-        if (!self->holding) {
-            pthread_cond_wait(&self->change, &self->mutex);
-        } else if (!wait_ms(&self->change, &self->mutex, self->client->ttl / 3) && self->holding) {
-            pthread_mutex_unlock(&self->mutex);
-            redisReply *reply =
-                redis_eval(&link, &renew, 1, self->name, self->owner, self->client->ttl_text, NULL);
-            bool gone = link.context && !redis_is(reply, 1);
-            pthread_mutex_lock(&self->mutex);
-            if (gone)
-                self->holding = false;
-        }
-    }
-    pthread_mutex_unlock(&self->mutex);
-    redis_hang_up(&link);
-    return NULL;
-}
-
-static void tell_dog(struct lock *self, bool holding, bool over) {
-    pthread_mutex_lock(&self->mutex);
-    self->holding = holding;
-    self->over = over;
-    pthread_cond_signal(&self->change);
-    pthread_mutex_unlock(&self->mutex);
+static redisReply *renew_hash(void *lock, struct redis_link *link) {
+    struct lock *self = lock;
+    return redis_eval(link, &renew, 1, self->name, self->owner, self->client->ttl_text, NULL);
 }
 
 /* ---- messages --------------------------------------------------------------------------------------------------- */
@@ -195,10 +164,9 @@ static void *new_lock(void *client, const char *name) {
     snprintf(self->queue, sizeof self->queue, "{%s}:queue", name);
     snprintf(self->timeouts, sizeof self->timeouts, "{%s}:timeouts", name);
     unique(self->owner, sizeof self->owner);
-    pthread_mutex_init(&self->mutex, NULL);
-    pthread_cond_init(&self->change, NULL);
-    if (pthread_create(&self->dog, NULL, watch, self) != 0)
-        abort();
+    self->dog = (struct redis_dog){
+        .renew = renew_hash, .lock = self, .ttl = self->client->ttl, .link = self->client->link};
+    redis_dog_start(&self->dog);
     self->next = self->client->locks;
     self->client->locks = self;
     return self;
@@ -208,8 +176,7 @@ static void close_client(void *client) {
     struct client *self = client;
     for (struct lock *lock = self->locks, *next; lock; lock = next) {
         next = lock->next;
-        tell_dog(lock, false, true);
-        pthread_join(lock->dog, NULL);
+        redis_dog_stop(&lock->dog);
         redis_hang_up(&lock->news);
         free(lock);
     }
@@ -265,7 +232,7 @@ static enum outcome acquire(void *lock, long timeout, long long *token) {
             freeReplyObject(reply);
     }
     if (outcome == DONE)
-        tell_dog(self, true, false);
+        redis_dog_tell(&self->dog, true);
     return outcome;
 }
 
@@ -278,7 +245,7 @@ static enum outcome release(void *lock) {
     long long count = reply->integer;
     freeReplyObject(reply);
     if (count != 0)
-        tell_dog(self, false, false);
+        redis_dog_tell(&self->dog, false);
     return count >= 0 ? DONE : fail("not ours any more");
 }
 
