@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+const bool peer_is_shared = true;
+
 struct folder {
     char path[200];
     bool broken;
@@ -23,7 +25,7 @@ struct lock {
 };
 
 /* servers: the folder of the files */
-static void *open_folder(const char *servers, long ttl, const char *way) {
+void *peer_open(const char *servers, long ttl, const char *way) {
     (void)ttl;
     struct folder *self = calloc(1, sizeof *self);
     snprintf(self->path, sizeof self->path, "%s", servers);
@@ -31,11 +33,11 @@ static void *open_folder(const char *servers, long ttl, const char *way) {
     return self;
 }
 
-static void close_folder(void *client) {
+void peer_close(void *client) {
     free(client);
 }
 
-static void *lock_file(void *client, const char *name) {
+void *peer_lock(void *client, const char *name) {
     struct folder *folder = client;
     char path[512];
     snprintf(path, sizeof path, "%s/%s", folder->path, name);
@@ -67,7 +69,7 @@ static void set_alarm(timer_t *timer, long timeout) {
 }
 
 /* flock(2) has no timeout: as with flock(1), a signal ends the wait. */
-static enum outcome acquire(void *lock, long timeout, long long *token) {
+enum outcome peer_acquire(void *lock, long timeout, long long *token) {
     (void)token;
     struct lock *self = lock;
     if (self->folder->broken || flock(self->file, LOCK_EX | LOCK_NB) == 0)
@@ -87,22 +89,14 @@ static enum outcome acquire(void *lock, long timeout, long long *token) {
     return result == 0 ? DONE : late ? LATE : fail("flock: %s", strerror(errno));
 }
 
-static enum outcome release(void *lock) {
+enum outcome peer_release(void *lock) {
     struct lock *self = lock;
     return self->folder->broken || flock(self->file, LOCK_UN) == 0
                ? DONE
                : fail("flock: %s", strerror(errno));
 }
 
-static int held(void *lock) {
+int peer_held(void *lock) {
     (void)lock;
     return -1;
 }
-
-const struct peer peer = {.shared = true,
-                          .open = open_folder,
-                          .close = close_folder,
-                          .lock = lock_file,
-                          .acquire = acquire,
-                          .release = release,
-                          .held = held};

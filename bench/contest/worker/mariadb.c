@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const bool peer_is_shared = false;
+
 struct client {
     MYSQL link;
     char host[64];
@@ -78,7 +80,7 @@ static enum outcome call(struct client *self) {
     return say(self, text);
 }
 
-static void *open_client(const char *servers, long ttl, const char *way) {
+void *peer_open(const char *servers, long ttl, const char *way) {
     struct client *self = calloc(1, sizeof *self);
     sscanf(servers, "%63[^:]:%u", self->host, &self->port);
     self->ttl = ttl;
@@ -92,12 +94,12 @@ static void *open_client(const char *servers, long ttl, const char *way) {
     return self;
 }
 
-static void close_client(void *client) {
+void peer_close(void *client) {
     hang_up(client);
     free(client);
 }
 
-static void *new_lock(void *client, const char *name) {
+void *peer_lock(void *client, const char *name) {
     struct lock *self = calloc(1, sizeof *self);
     self->client = client;
     snprintf(self->name, sizeof self->name, "%s", name);
@@ -196,12 +198,12 @@ static enum outcome acquire_key(struct lock *self, long timeout, long long *toke
     }
 }
 
-static enum outcome acquire(void *lock, long timeout, long long *token) {
+enum outcome peer_acquire(void *lock, long timeout, long long *token) {
     struct lock *self = lock;
     return self->client->rows ? acquire_row(self, timeout) : acquire_key(self, timeout, token);
 }
 
-static enum outcome release(void *lock) {
+enum outcome peer_release(void *lock) {
     struct lock *self = lock;
     if (self->client->rows) {
         self->held = false;
@@ -216,7 +218,7 @@ static enum outcome release(void *lock) {
 }
 
 /* The transaction lives as long as its link; of a key one asks. */
-static int held(void *lock) {
+int peer_held(void *lock) {
     struct lock *self = lock;
     if (self->client->rows) {
         return self->held && self->client->up && mysql_ping(&self->client->link) == 0 &&
@@ -230,11 +232,3 @@ static int held(void *lock) {
         there = finds(self->client, text);
     return there > 0;
 }
-
-const struct peer peer = {.shared = false,
-                          .open = open_client,
-                          .close = close_client,
-                          .lock = new_lock,
-                          .acquire = acquire,
-                          .release = release,
-                          .held = held};

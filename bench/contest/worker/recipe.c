@@ -8,6 +8,8 @@
 #include <string.h>
 #include <zoo_lock.h>
 
+const bool peer_is_shared = true;
+
 struct lock {
     struct zookeeper_link *link;
     zkr_lock_mutex_t recipe;
@@ -19,16 +21,16 @@ struct lock {
     bool mine;
 };
 
-static void *open_client(const char *servers, long ttl, const char *way) {
+void *peer_open(const char *servers, long ttl, const char *way) {
     (void)way;
     return zookeeper_open(servers, ttl);
 }
 
-static void close_client(void *client) {
+void peer_close(void *client) {
     zookeeper_hang_up(client);
 }
 
-static void *new_lock(void *client, const char *name) {
+void *peer_lock(void *client, const char *name) {
     struct lock *self = calloc(1, sizeof *self);
     self->link = client;
     snprintf(self->path, sizeof self->path, "/contest/%s", name);
@@ -68,7 +70,7 @@ static enum outcome prepare(struct lock *self) {
     return DONE;
 }
 
-static enum outcome acquire(void *lock, long timeout, long long *token) {
+enum outcome peer_acquire(void *lock, long timeout, long long *token) {
     (void)token;
     struct lock *self = lock;
     long long end = deadline(timeout);
@@ -86,22 +88,14 @@ static enum outcome acquire(void *lock, long timeout, long long *token) {
     return LATE;
 }
 
-static enum outcome release(void *lock) {
+enum outcome peer_release(void *lock) {
     struct lock *self = lock;
     int rc = zkr_lock_unlock(&self->recipe);
     return rc == 0 ? DONE : fail("%s", zerror(rc));
 }
 
-static int held(void *lock) {
+int peer_held(void *lock) {
     struct lock *self = lock;
     return self->session == self->link->sessions && zkr_lock_isowner(&self->recipe) &&
            zoo_state(self->link->handle) == ZOO_CONNECTED_STATE;
 }
-
-const struct peer peer = {.shared = true,
-                          .open = open_client,
-                          .close = close_client,
-                          .lock = new_lock,
-                          .acquire = acquire,
-                          .release = release,
-                          .held = held};

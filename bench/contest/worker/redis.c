@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const bool peer_is_shared = false;
+
 enum { SERVERS = 8, REDLOCK_PATIENCE = 50 };
 
 struct client {
@@ -33,7 +35,7 @@ static struct redis_script renew = {
     .text = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], "
             "ARGV[2]) else return 0 end"};
 
-static void *open_client(const char *servers, long ttl, const char *way) {
+void *peer_open(const char *servers, long ttl, const char *way) {
     struct client *self = calloc(1, sizeof *self);
     self->ttl = ttl;
     self->redlock = strcmp(way, "redlock") == 0;
@@ -61,7 +63,7 @@ static redisReply *renew_key(void *lock, struct redis_link *link) {
     return redis_eval(link, &renew, 1, self->name, self->value, self->client->ttl_text, NULL);
 }
 
-static void *new_lock(void *client, const char *name) {
+void *peer_lock(void *client, const char *name) {
     struct lock *self = calloc(1, sizeof *self);
     self->client = client;
     snprintf(self->name, sizeof self->name, "%s", name);
@@ -74,7 +76,7 @@ static void *new_lock(void *client, const char *name) {
     return self;
 }
 
-static void close_client(void *client) {
+void peer_close(void *client) {
     struct client *self = client;
     for (struct lock *lock = self->locks, *next; lock; lock = next) {
         next = lock->next;
@@ -144,7 +146,7 @@ static enum outcome take_majority(struct lock *self) {
     return LATE;
 }
 
-static enum outcome acquire(void *lock, long timeout, long long *token) {
+enum outcome peer_acquire(void *lock, long timeout, long long *token) {
     (void)token;
     struct lock *self = lock;
     long long end = deadline(timeout);
@@ -166,7 +168,7 @@ static enum outcome acquire(void *lock, long timeout, long long *token) {
     }
 }
 
-static enum outcome release(void *lock) {
+enum outcome peer_release(void *lock) {
     struct lock *self = lock;
     if (self->client->watchdog)
         redis_dog_tell(&self->dog, false);
@@ -180,16 +182,8 @@ static enum outcome release(void *lock) {
 }
 
 /* By our own clock, as Redlock's validity time: it costs nothing, and is there for who looks. */
-static int held(void *lock) {
+int peer_held(void *lock) {
     struct lock *self = lock;
     return self->client->watchdog ? redis_dog_is_sure(&self->dog, self->until)
                                   : now_ms() < self->until;
 }
-
-const struct peer peer = {.shared = false,
-                          .open = open_client,
-                          .close = close_client,
-                          .lock = new_lock,
-                          .acquire = acquire,
-                          .release = release,
-                          .held = held};

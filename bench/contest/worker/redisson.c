@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const bool peer_is_shared = false;
+
 struct client {
     struct redis_link link;
     long ttl;
@@ -78,7 +80,7 @@ static struct redis_script renew = {
 static struct redis_script leave = {.text = "redis.call('zrem', KEYS[2], ARGV[1]) "
                                             "return redis.call('lrem', KEYS[1], 0, ARGV[1])"};
 
-static void *open_client(const char *servers, long ttl, const char *way) {
+void *peer_open(const char *servers, long ttl, const char *way) {
     struct client *self = calloc(1, sizeof *self);
     self->ttl = ttl;
     self->fair = strcmp(way, "fair") == 0;
@@ -153,7 +155,7 @@ static void await_news(struct lock *self, long long ms) {
 
 /* ----------------------------------------------------------------------------------------------------------------- */
 
-static void *new_lock(void *client, const char *name) {
+void *peer_lock(void *client, const char *name) {
     struct lock *self = calloc(1, sizeof *self);
     self->client = client;
     self->news = self->client->link;
@@ -172,7 +174,7 @@ static void *new_lock(void *client, const char *name) {
     return self;
 }
 
-static void close_client(void *client) {
+void peer_close(void *client) {
     struct client *self = client;
     for (struct lock *lock = self->locks, *next; lock; lock = next) {
         next = lock->next;
@@ -215,7 +217,7 @@ static enum outcome wait_for(struct lock *self, long long end, long long *token)
     }
 }
 
-static enum outcome acquire(void *lock, long timeout, long long *token) {
+enum outcome peer_acquire(void *lock, long timeout, long long *token) {
     struct lock *self = lock;
     long long end = deadline(timeout), left;
     enum outcome outcome = try(self, token, &left);
@@ -236,7 +238,7 @@ static enum outcome acquire(void *lock, long timeout, long long *token) {
     return outcome;
 }
 
-static enum outcome release(void *lock) {
+enum outcome peer_release(void *lock) {
     struct lock *self = lock;
     redisReply *reply = redis_eval(&self->client->link, &give, 2, self->name, self->queue,
                                    self->owner, self->channel, NULL);
@@ -250,15 +252,7 @@ static enum outcome release(void *lock) {
 }
 
 /* isHeldByCurrentThread() asks the server. */
-static int held(void *lock) {
+int peer_held(void *lock) {
     struct lock *self = lock;
     return redis_is(redis_ask(&self->client->link, "HEXISTS %s %s", self->name, self->owner), 1);
 }
-
-const struct peer peer = {.shared = false,
-                          .open = open_client,
-                          .close = close_client,
-                          .lock = new_lock,
-                          .acquire = acquire,
-                          .release = release,
-                          .held = held};

@@ -93,7 +93,7 @@ static int known_count;
 
 static void close_all(void) {
     for (int i = 0; i < client_count; i++)
-        peer.close(clients[i]);
+        peer_close(clients[i]);
     client_count = known_count = 0;
 }
 
@@ -102,7 +102,7 @@ static void *lock_of(void *client, const char *name) {
         if (known[i].client == client && strcmp(known[i].name, name) == 0)
             return known[i].lock;
     }
-    void *lock = known_count < LOCKS ? peer.lock(client, name) : NULL;
+    void *lock = known_count < LOCKS ? peer_lock(client, name) : NULL;
     if (!lock)
         return NULL;
     struct known *new = &known[known_count++];
@@ -119,7 +119,7 @@ static void say_failure(void) {
 static void open_clients(const char *servers, long ttl, int count, const char *way) {
     close_all();
     while (client_count < count && client_count < CLIENTS) {
-        void *client = peer.open(servers, ttl, way);
+        void *client = peer_open(servers, ttl, way);
         if (!client)
             return say_failure();
         clients[client_count++] = client;
@@ -131,7 +131,7 @@ static void open_clients(const char *servers, long ttl, int count, const char *w
 
 static void acquire(void *lock, long timeout) {
     long long token = 0;
-    switch (peer.acquire(lock, timeout, &token)) {
+    switch (peer_acquire(lock, timeout, &token)) {
     case DONE:
         printf("ok %lld %lld\n", token, now_us());
         break;
@@ -146,7 +146,7 @@ static void acquire(void *lock, long timeout) {
 
 static void release(void *lock) {
     long long now = now_us();
-    if (peer.release(lock) == DONE) {
+    if (peer_release(lock) == DONE) {
         printf("ok %lld\n", now);
     } else {
         say_failure();
@@ -154,7 +154,7 @@ static void release(void *lock) {
 }
 
 static void held(void *lock) {
-    int answer = peer.held(lock);
+    int answer = peer_held(lock);
     printf("%s\n", answer < 0 ? "-" : answer ? "yes" : "no");
 }
 
@@ -191,7 +191,7 @@ static void note(struct contender *self, const struct round *round) {
 static void play(struct contender *self, void *lock, int name) {
     struct round round = {.contender = name, .asked = now_us()};
     long left = (long)(self->end - now_ms());
-    enum outcome outcome = left > 0 ? peer.acquire(lock, left, &round.token) : LATE;
+    enum outcome outcome = left > 0 ? peer_acquire(lock, left, &round.token) : LATE;
     if (outcome == FAILED)
         self->failures++;
     if (outcome != DONE)
@@ -200,7 +200,7 @@ static void play(struct contender *self, void *lock, int name) {
     if (self->hold > 0)
         usleep((unsigned)self->hold);
     round.releasing = now_us();
-    if (peer.release(lock) != DONE)
+    if (peer_release(lock) != DONE)
         self->failures++;
     round.released = now_us();
     note(self, &round);
@@ -250,7 +250,7 @@ static void run(int locks, const char *name, long ms, long rounds, long hold, co
         if (!each[i])
             return say_failure();
     }
-    int threads = locks && !peer.shared ? 1 : count;
+    int threads = locks && !peer_is_shared ? 1 : count;
     pthread_barrier_init(&start, NULL, (unsigned)threads);
     __atomic_store_n(&wakeups, 0, __ATOMIC_RELAXED);
     for (int i = 0; i < threads; i++) {
@@ -316,7 +316,7 @@ static bool sell(const struct shop *shop, void *lock) {
     long long token = 0;
     if (strcmp(ask(shop, "ask"), "ok") != 0)
         return false;
-    enum outcome outcome = peer.acquire(lock, 1000, &token);
+    enum outcome outcome = peer_acquire(lock, 1000, &token);
     if (outcome != DONE) {
         if (outcome == FAILED)
             sleep_ms(50);
@@ -325,10 +325,10 @@ static bool sell(const struct shop *shop, void *lock) {
     long stock = atol(ask(shop, "enter %lld", token));
     if (stock > 0) {
         ask(shop, "pay");
-        int sure = peer.held(lock);
+        int sure = peer_held(lock);
         ask(shop, "write %ld %lld %s", stock - 1, token, sure < 0 ? "-" : sure ? "yes" : "no");
     }
-    bool released = peer.release(lock) == DONE;
+    bool released = peer_release(lock) == DONE;
     return strcmp(ask(shop, "leave %s", released ? "ok" : "no"), "closed") != 0;
 }
 

@@ -10,24 +10,23 @@ enum outcome { DONE, LATE, FAILED };
 
 enum { FOR_EVER = -1 };
 
-struct peer {
-    /* Threads may share a client, each with locks of its own. */
-    bool shared;
-    /* Opens a client, or gives NULL after fail(). servers: as the harness wrote them; ttl: the milliseconds for which a
-     * silent client keeps its locks; way: the variant, "-" if there is none. */
-    void *(*open)(const char *servers, long ttl, const char *way);
-    void (*close)(void *client);
-    /* The lock of that name; once for each name and client. NULL after fail(). */
-    void *(*lock)(void *client, const char *name);
-    /* Takes it within so many milliseconds, 0: one try. Gives a token that grows, or 0 if the peer has none. */
-    enum outcome (*acquire)(void *lock, long timeout, long long *token);
-    enum outcome (*release)(void *lock);
-    /* Whether it is held, as far as its user can find out: 1, 0, -1 if there is no way. */
-    int (*held)(void *lock);
-};
+/* ---- each program has its own of these ---- */
 
-/* Each program has one. */
-extern const struct peer peer;
+/* Threads may share a client, each with locks of its own. */
+extern const bool peer_is_shared;
+/* Opens a client, or gives NULL after fail(). servers: as the harness wrote them; ttl: the milliseconds for which a
+ * silent client keeps its locks; way: the variant, "-" if there is none. */
+void *peer_open(const char *servers, long ttl, const char *way);
+void peer_close(void *client);
+/* The lock of that name; once for each name and client. NULL after fail(). */
+void *peer_lock(void *client, const char *name);
+/* Takes it within so many milliseconds, 0: one try. Gives a token that grows, or 0 if the peer has none. */
+enum outcome peer_acquire(void *lock, long timeout, long long *token);
+enum outcome peer_release(void *lock);
+/* Whether it is held, as far as its user can find out: 1, 0, -1 if there is no way. */
+int peer_held(void *lock);
+
+/* ---- and all have these ---- */
 
 /* Says what went wrong, for this thread; gives FAILED. */
 enum outcome fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

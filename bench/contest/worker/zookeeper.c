@@ -11,6 +11,8 @@
 
 #include "zookeeper_link.h"
 
+const bool peer_is_shared = true;
+
 enum way { HERD, CHILDREN, PREDECESSOR };
 
 struct client {
@@ -28,7 +30,7 @@ struct lock {
     long events;
 };
 
-static void *open_client(const char *servers, long ttl, const char *way) {
+void *peer_open(const char *servers, long ttl, const char *way) {
     struct client *self = calloc(1, sizeof *self);
     self->way = strcmp(way, "herd") == 0       ? HERD
                 : strcmp(way, "children") == 0 ? CHILDREN
@@ -39,13 +41,13 @@ static void *open_client(const char *servers, long ttl, const char *way) {
     return self;
 }
 
-static void close_client(void *client) {
+void peer_close(void *client) {
     struct client *self = client;
     zookeeper_hang_up(self->link);
     free(self);
 }
 
-static void *new_lock(void *client, const char *name) {
+void *peer_lock(void *client, const char *name) {
     struct lock *self = calloc(1, sizeof *self);
     self->client = client;
     snprintf(self->path, sizeof self->path, "/contest/%s", name);
@@ -202,7 +204,7 @@ static enum outcome give_up(struct lock *self) {
     return LATE;
 }
 
-static enum outcome acquire(void *lock, long timeout, long long *token) {
+enum outcome peer_acquire(void *lock, long timeout, long long *token) {
     (void)token;
     struct lock *self = lock;
     long long end = deadline(timeout);
@@ -241,20 +243,12 @@ static enum outcome acquire(void *lock, long timeout, long long *token) {
     }
 }
 
-static enum outcome release(void *lock) {
+enum outcome peer_release(void *lock) {
     return leave(lock, now_ms() + 1000);
 }
 
 /* What the library says of the session is all that there is. */
-static int held(void *lock) {
+int peer_held(void *lock) {
     struct lock *self = lock;
     return zookeeper_is_up(self->client->link, self->session);
 }
-
-const struct peer peer = {.shared = true,
-                          .open = open_client,
-                          .close = close_client,
-                          .lock = new_lock,
-                          .acquire = acquire,
-                          .release = release,
-                          .held = held};
