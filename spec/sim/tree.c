@@ -81,16 +81,6 @@ bool sim_may_read(const fake_node *node, uint64_t identity, int64_t view) {
     return rules.acl != ZKL_ACL_CREATOR || rules.keeper == identity;
 }
 
-static fake_node *parent_of(const char *path) {
-    char parent[8192];
-    const size_t length = (size_t)(strrchr(path, '/') - path);
-    if (length == 0 || length >= sizeof parent)
-        return NULL;
-    memcpy(parent, path, length);
-    parent[length] = '\0';
-    return fake_find(sim_tree, parent, FAKE_LATEST);
-}
-
 static fake_op refused_as(sim_op op) {
     switch (op) {
     case OP_CREATE:
@@ -148,10 +138,11 @@ static struct Stat stat_of(const fake_node *node, int64_t view) {
 
 /* Servers look at the ACL first, then whether there is a parent, then whether one may. */
 static int create(const sim_request *r, sim_part *p) {
-    fake_node *above = parent_of(p->path), *node = NULL;
+    fake_node *above, *node = NULL;
+    const bool has_place = fake_parent(sim_tree, p->path, &above);
     if (p->acl != ZKL_ACL_OPEN && !r->identity)
         return ZINVALIDACL;
-    if (strrchr(p->path, '/') != p->path && !above)
+    if (!has_place)
         return ZNONODE;
     if (!may(above, r, ZOO_PERM_CREATE))
         return ZNOAUTH;
@@ -175,9 +166,9 @@ static int create(const sim_request *r, sim_part *p) {
 }
 
 static int erase(const sim_request *r, sim_part *p) {
-    const fake_node *node = fake_find(sim_tree, p->path, FAKE_LATEST), *above = parent_of(p->path);
-    fake_node *gone;
-    if (strrchr(p->path, '/') != p->path && !above)
+    const fake_node *node = fake_find(sim_tree, p->path, FAKE_LATEST);
+    fake_node *above, *gone;
+    if (!fake_parent(sim_tree, p->path, &above))
         return ZNONODE;
     if (!may(above, r, ZOO_PERM_DELETE))
         return ZNOAUTH;
@@ -255,7 +246,9 @@ static int carry_out(const sim_request *r, sim_part *p) {
 
 /* What an operation changes of its parent besides. */
 static int64_t pzxid_above(const sim_part *p) {
-    const fake_node *above = p->op == OP_CREATE || p->op == OP_DELETE ? parent_of(p->path) : NULL;
+    fake_node *above = NULL;
+    if (p->op == OP_CREATE || p->op == OP_DELETE)
+        fake_parent(sim_tree, p->path, &above);
     return above ? above->pzxid : 0;
 }
 

@@ -35,10 +35,8 @@ static int judge(const fake_client *client, const zkl_op *op) {
         return ZOK; /* it is everybody's */
     const fake_node *node = fake_find(servers, op->path, reads ? client->view : FAKE_LATEST);
     if (op->kind == ZKL_OP_CREATE) {
-        char parent[512];
-        snprintf(parent, sizeof parent, "%s", op->path);
-        *strrchr(parent, '/') = '\0';
-        if (parent[0] && !fake_find(servers, parent, FAKE_LATEST))
+        fake_node *above;
+        if (!fake_parent(servers, op->path, &above))
             return ZNONODE;
         return node && !op->sequential ? ZNODEEXISTS : ZOK;
     }

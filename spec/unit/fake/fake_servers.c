@@ -141,11 +141,10 @@ static bool is_ephemeral(fake_mode mode) {
     return mode == FAKE_EPHEMERAL || mode == FAKE_EPHEMERAL_SEQUENCE;
 }
 
-/* The one above; NULL with *has_one: it is not there. */
-static fake_node *parent_of(const fake_servers *servers, const char *path, bool *has_one) {
+bool fake_parent(const fake_servers *servers, const char *path, fake_node **above) {
     const size_t length = (size_t)(strrchr(path, '/') - path);
-    *has_one = length > 0;
-    return length ? find(servers, path, length, FAKE_LATEST) : NULL;
+    *above = length ? find(servers, path, length, FAKE_LATEST) : NULL;
+    return *above || !length;
 }
 
 static void enter_bucket(fake_servers *servers, fake_node *node) {
@@ -201,9 +200,8 @@ static void grow(fake_servers *servers) {
 int fake_make(fake_servers *servers, const char *path, const char *data, fake_mode mode,
               int64_t owner, fake_node **made) {
     char full[8192];
-    bool has_parent;
-    fake_node *above = parent_of(servers, path, &has_parent);
-    if (has_parent && !above)
+    fake_node *above;
+    if (!fake_parent(servers, path, &above))
         return ZNONODE;
     if (above && is_ephemeral(above->mode))
         return ZNOCHILDRENFOREPHEMERALS;

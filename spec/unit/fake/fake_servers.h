@@ -108,6 +108,8 @@ void fake_servers_free(fake_servers *servers);
 
 /* As seen at `view`; NULL: it is not there. */
 fake_node *fake_find(const fake_servers *servers, const char *path, int64_t view);
+/* The one above, as it is now; NULL at the top. false: there ought to be one, and is none. */
+bool fake_parent(const fake_servers *servers, const char *path, fake_node **above);
 /* The child that was made before `child` was (NULL: the youngest), as seen at `view`; NULL: no
  * more. */
 fake_node *fake_child_before(const fake_node *directory, const fake_node *child, int64_t view);
