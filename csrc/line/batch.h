@@ -16,9 +16,9 @@ void zkl_batch_flush(zkl_line_common *common);
  * it itself. */
 void zkl_batches_forget(zkl_line_common *common);
 
-/* The answer to a transaction does not contain the czxid of a node that it creates, but the mzxid of
- * one that it writes to, which is the same number. So the transaction also creates a node, the mark,
- * writes to it, and deletes it. */
+/* The answer to a transaction does not contain the czxid of a node that it creates, but the mzxid
+ * of one that it writes to, which is the same number. So the transaction also creates a node, the
+ * mark, writes to it, and deletes it. */
 enum { ZKL_MARK_OPS = 3 };
 
 /* Adds these operations behind the others. `number`: that of the transaction's receiver, which is
