@@ -98,7 +98,7 @@ function ensemble:leader()
     for n = 1, SIZE do
       if self:role(n) == "leader" then return n end
     end
-  end, 120, 0.02) or error("no leader within 120 s", 2)
+  end, loop.PATIENCE, 0.02) or error(("no leader within %d s"):format(loop.PATIENCE), 2)
 end
 
 --- The index of a server that is not the leader and serves.
