@@ -79,8 +79,10 @@ describe("client:job()", function()
           cut:poll(0)
           return faulty:is_holding()
         end, PATIENCE)
+        local beats = cut:stats().heartbeat.count
         faulty:heal()
-        wait.rest(0.2) -- the engine has the answers, and nobody polls
+        -- Answers come in order: with those of two heartbeats the engine has that one, and nobody polls.
+        wait.eventually(function() return cut:stats().heartbeat.count >= beats + 2 end, PATIENCE)
         faulty:black_hole()
         local left = when == "before" and 1 or 0
         wait.eventually(function() return #here.tree:children(at) == left end, PATIENCE)

@@ -87,15 +87,16 @@ for _, make in ipairs(real_loops.all()) do
     end)
 
     it("close() waits for the function, which is told to stop", function()
-      local wrote
+      local begun, wrote
       call(function()
         client:job(path, function(_, hold)
+          begun = true
           local ok, err = hold:sleep(HOUR)
           wrote = { ok, err, (client:create(path .. "-last", "", nil, PATIENCE)) }
         end)
       end)
-      loop.run(function() return client:stats().held == 1 end)
-      call(function() client:sleep(0) return client:close() end)
+      loop.run(function() return begun end)
+      call(function() return client:close() end)
       assert.same({ false, "stopped", path .. "-last" }, wrote)
       here.tree:delete(path .. "-last")
     end)
@@ -148,7 +149,7 @@ for _, make in ipairs(real_loops.all()) do
       loop.spawn(function()
         client:once(path, HOUR, function(_, hold)
           order[#order + 1] = "begun"
-          assert(hold:sleep(0.05))
+          repeat assert(hold:sleep(0.01)) until order[2]
           order[#order + 1] = "slept"
         end)
       end)
