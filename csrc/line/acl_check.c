@@ -61,7 +61,7 @@ zkl_acl_finding zkl_acl_check_answered(zkl_line *line, const zkl_reply *reply, z
     if (reply->rc == ZNONODE && !is_known(line->directory))
         return ZKL_ACL_UNKNOWN; /* nor is our node there: the answer to its create reports that */
     if (reply->rc == ZNONODE || zkl_status_passes(reply->rc)) {
-        zkl_line_retry_later(line);
+        zkl_line_retry_after(line, reply->rc);
         return ZKL_ACL_UNKNOWN;
     }
     *why = reply->rc == ZOK ? ZKL_ACCESS_DENIED : zkl_status_of(reply->rc);

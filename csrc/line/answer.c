@@ -18,6 +18,7 @@
 #include "paths/watch_budget.h"
 #include "port/wire.h"
 #include "recipe/snapshot.h"
+#include "recipe/throttle.h"
 #include "recipe/znode.h"
 
 #include <stdlib.h>
@@ -59,6 +60,8 @@ static void list_answered(zkl_line *line, const zkl_reply *reply, bool watch) {
         zkl_line_set_directory_watch(line, ZKL_WATCH_NONE);
     if (reply->rc == ZOK) {
         line->pause = 0;
+        if (!line->retry.at) /* otherwise something else was refused */
+            zkl_throttle_passed(&line->common->throttle);
         note_list(line, reply);
         zkl_acl_check_listed(line, reply->stat);
         zkl_evaluate_list(line, reply->names, reply->count);
@@ -68,7 +71,7 @@ static void list_answered(zkl_line *line, const zkl_reply *reply, bool watch) {
         zkl_acl_check_listed(line, NULL);
         zkl_evaluate_list(line, NULL, 0); /* the directory does not exist, so it is empty */
     } else if (zkl_status_passes(reply->rc)) {
-        zkl_line_retry_later(line);
+        zkl_line_retry_after(line, reply->rc);
     } else {
         zkl_leave_fail_waiting(line, zkl_status_of(reply->rc));
         zkl_line_retry_later(line); /* a lost node is searched for as long as the session lives */
@@ -123,7 +126,7 @@ static void blocker_watched(zkl_line *line, const zkl_return *asked, const zkl_r
     if (reply->rc == ZNONODE && child)
         blocker_missing(line, child);
     else if (zkl_status_passes(reply->rc))
-        zkl_line_retry_later(line);
+        zkl_line_retry_after(line, reply->rc);
     else if (reply->rc != ZOK && child)
         zkl_leave_fail_behind(line, child->sequence, zkl_status_of(reply->rc));
 }
@@ -134,7 +137,7 @@ static void blocker_watched(zkl_line *line, const zkl_return *asked, const zkl_r
 static zkl_watch unwatched(zkl_line *line, const char *name, const zkl_reply *reply) {
     if (zkl_status_passes(reply->rc)) {
         if (zkl_context_is_linked(line->context))
-            zkl_line_retry_later(line); /* otherwise zkl_line_resume does */
+            zkl_line_retry_after(line, reply->rc); /* otherwise zkl_line_resume does */
         return ZKL_WATCH_ARMED;
     }
     if (reply->rc != ZOK)
@@ -175,7 +178,7 @@ void zkl_answer_to_line(zkl_receiver *receiver, const zkl_return *back, const zk
         if (reply->rc != ZNONODE) {
             line->list_synced = false;
             if (line->listeners.first) /* a listener would ask again at once */
-                zkl_line_retry_later(line);
+                zkl_line_retry_after(line, reply->rc);
         }
         break;
     case ZKL_REQUEST_WATCH_BLOCKER:
@@ -217,7 +220,7 @@ static bool is_hopeless(zkl_line *line, zkl_status *why) {
 static void parents_later(zkl_contender *c) {
     c->line->parents_due = true;
     zkl_line_forget_node(c);
-    zkl_line_retry_later(c->line);
+    zkl_line_retry_after(c->line, c->line->parents.unheard);
 }
 
 /* Servers have refused something of the latest round of parents for now. */
@@ -266,18 +269,19 @@ static void take_node(zkl_contender *c, const zkl_reply *reply) {
     zkl_contender_set_node(c, ZKL_NODE_THERE);
     c->token = c->under.token ? c->under.token : reply->stat->czxid;
     zkl_line_directory_found(c->line);
+    zkl_throttle_passed(&c->common->throttle);
     zkl_directories_found(&c->common->directories, c->line->path);
     if (c->phase == ZKL_OVER)
         zkl_send_erase(c);
 }
 
 /* No node was created, and the servers do not refuse one. */
-static void not_created(zkl_contender *c) {
+static void not_created(zkl_contender *c, int rc) {
     zkl_contender_set_node(c, ZKL_NODE_NONE);
     if (c->phase == ZKL_OVER)
         zkl_leave_retire(c);
     else
-        zkl_line_retry_later(c->line);
+        zkl_line_retry_after(c->line, rc);
 }
 
 /* The servers refuse the node. */
@@ -311,7 +315,7 @@ static void created(zkl_contender *c, const zkl_reply *reply) {
     } else if (zkl_status_unknown(reply->rc)) {
         zkl_line_create_unknown(c); /* the next link searches for it */
     } else if (zkl_status_throttled(reply->rc)) {
-        not_created(c);
+        not_created(c, reply->rc);
     } else if (reply->rc != ZNODEEXISTS || !takes_another_name(c)) {
         create_refused(c, reply->rc);
     }
@@ -327,7 +331,7 @@ void zkl_line_created(zkl_contender *c, const zkl_reply *reply) {
 
 void zkl_line_not_created(zkl_contender *c) {
     zkl_line *line = c->line;
-    not_created(c);
+    not_created(c, ZOK);
     zkl_line_settle(line);
 }
 
@@ -361,7 +365,7 @@ static void erased(zkl_contender *c, const zkl_reply *reply) {
         /* A waiter's list decides; a contender that is over deletes again. Without a link
          * zkl_line_resume does both. */
         if (zkl_context_is_linked(c->context))
-            zkl_line_retry_later(c->line);
+            zkl_line_retry_after(c->line, reply->rc);
     } else {
         erase_refused(c, reply);
     }
@@ -407,7 +411,7 @@ static void own_read(zkl_contender *c, const zkl_reply *reply) {
     } else if (reply->rc == ZNONODE) {
         zkl_leave_missing(c);
     } else if (zkl_status_passes(reply->rc)) {
-        zkl_line_retry_later(c->line);
+        zkl_line_retry_after(c->line, reply->rc);
     } else if (c->phase == ZKL_WAITING) {
         zkl_leave_fail(c, zkl_status_of(reply->rc));
     }

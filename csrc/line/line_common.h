@@ -13,6 +13,7 @@
 #include "paths/node_budget.h"
 #include "paths/watch_budget.h"
 #include "port/context.h"
+#include "recipe/throttle.h"
 
 /* How often in a row a contender, a line or a compound repeats a failed action at once. After that
  * it pauses before each time. */
@@ -24,8 +25,9 @@ typedef struct zkl_line_common {
     zkl_watch_budget watch_budget;
     zkl_node_budget node_budget;
     zkl_directories directories;
-    zkl_outbox outbox; /* batch: what it sends */
-    zkl_list sent;     /* line_state: lines of which something was sent, to be settled */
+    zkl_outbox outbox;     /* batch: what it sends */
+    zkl_throttle throttle; /* line_state: when lines ask again that busy servers have refused */
+    zkl_list sent;         /* line_state: lines of which something was sent, to be settled */
 
     zkl_list departing;  /* contender: those whose nodes must go, in order of departure */
     uint64_t departures; /* contender: how many have ever departed */

@@ -3,10 +3,12 @@
 
 #include "base/backoff.h"
 #include "base/round.h"
+#include "base/status.h"
 #include "base/timer.h"
 #include "base/transitions.h"
 #include "port/receiver.h"
 #include "port/wire.h"
+#include "recipe/throttle.h"
 #include "recipe/znode.h"
 
 #include <stdlib.h>
@@ -91,6 +93,15 @@ void zkl_line_retry_later(zkl_line *line) {
         return;
     const zkl_nanos pause = zkl_backoff(&line->pause, RETRY_FIRST, RETRY_MOST);
     zkl_timer_set(&line->context->timers, &line->retry, zkl_context_now(line->context) + pause);
+}
+
+void zkl_line_retry_after(zkl_line *line, int rc) {
+    if (!zkl_status_throttled(rc))
+        zkl_line_retry_later(line);
+    else if (!line->retry.at)
+        zkl_timer_set(
+            &line->context->timers, &line->retry,
+            zkl_throttle_refused(&line->common->throttle, zkl_context_now(line->context)));
 }
 
 void zkl_line_list_anew(zkl_line *line) {

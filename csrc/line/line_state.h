@@ -132,6 +132,9 @@ void zkl_line_mark_dirty(const zkl_line *line);
 void zkl_line_list_anew(zkl_line *line);
 /* Checks everything again after a pause, which grows until a list succeeds. */
 void zkl_line_retry_later(zkl_line *line);
+/* The same, after that answer: if busy servers have refused a request, the lines of the client
+ * share one pause. */
+void zkl_line_retry_after(zkl_line *line, int rc);
 
 /* The three setters of a watch in the line. common->watch_budget counts each watch from the request
  * that sets it until the library no longer has it. */

@@ -88,7 +88,7 @@ bool zkl_recover_answered(zkl_contender *c, int32_t sequence, const zkl_reply *r
     /* no memory, or no answer: the next list begins the search again */
     if (ours || zkl_status_passes(reply->rc)) {
         zkl_contender_set_search(c, ZKL_SEARCH_NONE);
-        zkl_line_retry_later(c->line);
+        zkl_line_retry_after(c->line, reply->rc);
         return false;
     }
     c->seen = false; /* the node is another session's, may not be read, or is gone */

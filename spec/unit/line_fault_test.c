@@ -399,7 +399,7 @@ static void after_an_answer_the_next_pause_is_a_short_one_again(void) {
         CHECK(line->retry.at);
         if (i == 0)
             first = line->retry.at - fake_now;
-        CHECK_INT(line->retry.at - fake_now, first);
+        CHECK(line->retry.at - fake_now <= first);
         for (unsigned j = 0; j < 3; j++) {
             fake_wait(zk, 1);
             fake_settle(one);
