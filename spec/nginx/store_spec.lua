@@ -56,6 +56,20 @@ describe("the store of the metrics #once", function()
     assert.equal(3, gauges.zklock_waiting['lock="a"'])
   end)
 
+  it("skips what other code has written among its numbers", function()
+    local dict = dictionary()
+    store = Store.new(dict)
+    for _, key in ipairs { "x", "", "a|b|c", "zklock_acquisitions_total", "other_total||" } do
+      dict:safe_set("zklock|count|" .. key, 1)
+    end
+    dict:safe_set('zklock|count|zklock_acquisitions_total||lock="a"', "many")
+    dict:safe_set('zklock|count|zklock_acquisitions_total||lock="b"', 2)
+    local counters = tally.read(store:read(), 0).counters
+    assert.is_nil(counters.zklock_acquisitions_total['lock="a"'])
+    assert.equal(2, counters.zklock_acquisitions_total['lock="b"'])
+    assert.is_nil(counters.other_total)
+  end)
+
   it("keeps the largest of several moments", function()
     for _, value in ipairs { 5, 7, 6 } do store:raise("zklock_x|latest|", value) end
     later = 3600

@@ -93,10 +93,12 @@ local function read_gauges(text, since)
   return gauges
 end
 
---- Puts one number of the dictionary where it belongs.
+--- Puts one number of the dictionary where it belongs. Other code may have written into it, too.
 local function enter(snapshot, key, value)
   local family, part, labels = key:match("^([%w_]+)|(%w*)|(.*)$")
-  if part == "" then
+  if not families.of[family] or type(value) ~= "number" then
+    return
+  elseif part == "" then
     snapshot.counters[family] = snapshot.counters[family] or {}
     snapshot.counters[family][labels] = value
     return
