@@ -255,6 +255,16 @@ describe("the page for operators", function()
     assert.is_truthy(body:find("matches the filter", 1, true), body)
   end)
 
+  it("answers 400 to a format that there is not, and names the argument", function()
+    start()
+    for query, got in pairs { ["format=xml"] = "xml", ["format="] = "", ["format=%1b%3Cb%3E"] = "\\x1b<b>",
+      format = "several, or one without a value" } do
+      local status, body = web:get("/locks?" .. query)
+      assert.equal(400, status)
+      assert.equal("bad argument 'format': json or no format expected, got " .. got .. "\n", body)
+    end
+  end)
+
   it("tells the longest paths apart, and filters by their ends", function()
     start()
     local long = here.path .. ("/" .. ("y"):rep(250)):rep(8)

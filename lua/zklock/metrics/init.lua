@@ -65,8 +65,8 @@ end
 
 --- Inside nginx, in a content handler: answers with a page for operators: what the clients of all
 --- workers hold and wait for, a row for each path, and the latest losses, suspensions and slow waits.
---- The parameter `filter` chooses paths; `format=json` answers the same as JSON. It sends no request
---- to the servers.
+--- The parameter `filter` chooses paths; `format=json` answers the same as JSON, and another format
+--- 400. It sends no request to the servers.
 ---@param dict table ngx.shared.NAME
 function metrics.page(dict)
   require_nginx "metrics.page"

@@ -86,14 +86,26 @@ local function parameter(name)
   return type(value) == "string" and text.escape(value) or ""
 end
 
+--- Whether the page has to be JSON. nil: it has answered that there is no such format.
+local function wants_json()
+  local format = ngx.req.get_uri_args().format
+  if format == nil or format == "json" then return format == "json" end
+  ngx.status = 400
+  ngx.header.content_type, ngx.header.x_content_type_options = "text/plain; charset=utf-8", "nosniff"
+  ngx.say("bad argument 'format': json or no format expected, got ",
+    type(format) == "string" and text.escape(format) or "several, or one without a value")
+  return nil
+end
+
 function nginx.page(dict)
   check_phase("metrics.page", 3)
   check_dict(dict, "dict", 3)
+  local is_json = wants_json()
+  if is_json == nil then return end
   Store.new(dict):want_page()
   local store = store_of(dict)
   local found = await_parts(store, Publisher.of(dict))
   local shown = view.new(store, found, { filter = parameter "filter", still = parameter "still" })
-  local is_json = parameter "format" == "json"
   local header = ngx.header
   header.content_type = is_json and "application/json" or "text/html; charset=utf-8"
   header.cache_control = "no-store"
