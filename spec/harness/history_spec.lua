@@ -293,6 +293,12 @@ describe("the history #once", function()
     passes(path, "^judged %d+ events, %d+ holds, [1-9]%d+ of them certain for some time: 1 passed, 0 failed\n$")
   end)
 
+  it("of a caller with several leases names each node that operators may delete", function()
+    local path = write("")
+    simulation(path, "seed", "881000277") -- one deletes the second of two leases
+    passes(path, "1 passed, 0 failed\n$")
+  end)
+
   it("of many seeds passes", function()
     local path = write("")
     local text, status = simulation(path, "2", "1000", "stop")

@@ -74,10 +74,24 @@ static void put_answer(const sim_caller *c, int place) {
     end_line();
 }
 
+/* Of several leases together an operator may delete any. */
+static void put_leases(const sim_caller *c) {
+    const zkl_contender *part;
+    for (size_t i = 0; (part = c->contender->call->part(c->contender, i)); i++) {
+        if (part->token == c->token)
+            continue;
+        begin_call("node", c);
+        put_number("token", part->token);
+        end_line();
+    }
+}
+
 void sim_journal_answered(const sim_caller *c) {
     for (int place = 0; journal.is_open && place < sim_places(); place++)
         if (c->places >> place & 1)
             put_answer(c, place);
+    if (journal.is_open && c->kind == ZKL_KIND_LEASE && c->contender->phase == ZKL_HELD)
+        put_leases(c);
 }
 
 /* In the world's time: the host's clock may be slow. */
