@@ -9,9 +9,9 @@
  *   simulation costs [FILE]           what the first histories ask for; held to what FILE says
  *   simulation costs each             the same, with a line for each history
  * With HISTORY=FILE in the environment the first three write what callers were told into it
- * (journal.h). Before it runs many it runs the histories that failed once (known.c). Behind every second seed it
- * runs that seed's history with many lines (history.h), whose number is larger by 2^47, and behind
- * the others the one with marks of mutexes, whose number is larger by 2^46. */
+ * (journal.h). Before it runs many it runs the histories that failed once (known.c). Behind every
+ * second seed it runs that seed's history with many lines (history.h), whose number is larger by
+ * 2^47, and behind the others the one with marks of mutexes, whose number is larger by 2^46. */
 #include "costs.h"
 #include "history.h"
 #include "journal.h"
