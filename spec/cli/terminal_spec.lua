@@ -116,8 +116,8 @@ describe("on a terminal zklock run #once", function()
 
       it("keeps the lock while Ctrl-Z stops the command" .. length .. ", and goes on with fg", function()
         local seen = folder.file("seen", "")
-        tty:enter(run(("--session 10 %s -- sh -c 'echo up; cat %s; read line; echo got $line; exit 4'"):format(here.path,
-          seen)))
+        tty:enter(run(("--session 10 %s -- sh -c 'echo up; cat %s; read line; echo got $line; exit 4'"):format(
+          here.path, seen)))
         tty:await("\r\nup\r\n")
         tty:control("z")
         tty:await_prompt()
