@@ -84,6 +84,28 @@ static void a_guess_with_the_very_number_costs_only_a_name(void) {
     CHECK(fake_held(p));
 }
 
+/* An operator deletes our node before it is watched, and a stranger makes one with its very name. */
+static void a_node_in_the_place_of_ours_is_not_granted(void) {
+    const char *blocker = fake_stranger(zk, LINE, NULL);
+    fake_caller *p = fake_join(one, LINE, 1e12);
+    int32_t sequence;
+    while (!p->contender->name)
+        CHECK(fake_answer(one));
+    const char *ours = fake_node_of(p);
+    while (!fake_pending(one, FAKE_GET, ours))
+        CHECK(fake_answer(one));
+    CHECK(zkl_znode_parse(p->contender->name, &sequence));
+    fake_remove(zk, ours);
+    forge(p, sequence);
+    fake_remove(zk, blocker);
+    settle();
+    CHECK_INT(made_by(one->context.session), 1);
+    fake_end_session(zk, THEIRS);
+    settle();
+    CHECK(fake_held(p));
+    CHECK_INT(fake_find(zk, fake_node_of(p), FAKE_LATEST)->owner, one->context.session);
+}
+
 /* Whatever servers claim, the client does not ask for ever. */
 static void a_name_that_is_always_taken_is_an_error(void) {
     fake_refuse(zk, FAKE_CREATE, LINE, ZNODEEXISTS, 0);
@@ -380,6 +402,8 @@ int main(int argc, char **argv) {
          a_guess_that_is_listed_before_our_own_is_made_is_nobodys},
         {"a foreign node with the very name of ours costs only a name",
          a_guess_with_the_very_number_costs_only_a_name},
+        {"a node with the very name of ours, in its place, is not granted",
+         a_node_in_the_place_of_ours_is_not_granted},
         {"a name that is always taken is an error", a_name_that_is_always_taken_is_an_error},
         {"a twin of a held node changes nothing", a_twin_below_does_not_take_the_hold_away},
         {"of several twins, ours is the one that our session created",
