@@ -30,9 +30,9 @@ local function write(self, event, fields)
   assert(self.file:flush())
 end
 
---- Of a call that is not known nothing is written.
+--- Of a call without a number nothing is written, and of one that was not granted nothing more.
 local function write_of(self, call, event, fields)
-  if self.file and call then
+  if self.file and call and not self.over[call] then
     write(self, event, { "process", self.process, "call", call, table.unpack(fields) })
   end
 end
@@ -40,7 +40,7 @@ end
 ---@param folder string? nil: nothing is written
 ---@param process string its name
 function history.open(folder, process)
-  local self = setmetatable({ process = process, calls = 0 }, history)
+  local self = setmetatable({ process = process, calls = 0, over = {} }, history)
   self.file = folder and assert(io.open(("%s/%s"):format(folder, process), "ab"))
   if self.file then self.file:setvbuf("full", 4096) end
   return self
@@ -82,6 +82,7 @@ function history:acquire(one)
     end
     write_of(self, one.call, "acquire", fields)
   end
+  self.over[one.call] = not one.token or nil
 end
 
 --- The hold has another's token, and is there by the node with that one.

@@ -333,6 +333,17 @@ describe("the history #once", function()
     assert.is_truthy(uv.fs_unlink(parts .. "/w1.1"))
   end)
 
+  it("says nothing of the loss of a lease that was lost before it had a token", function()
+    local parts = folder.new("history")
+    local one = history.open(parts, "w1.1")
+    local number = one:call()
+    one:acquire { call = number, paths = { "/a", "/b" }, kind = "mutex", invoke = 1, err = "lost" }
+    one:lost(number)
+    one:release(number, 1, "lost")
+    local _, lines = read(parts .. "/w1.1"):gsub("\n", "\n")
+    assert.equal(2, lines)
+  end)
+
   it("is not written when nobody wants one", function()
     local one = history.open(nil, "w1.1")
     assert.is_nil(one:call())
