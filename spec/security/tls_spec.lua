@@ -68,6 +68,17 @@ describe("with TLS", function()
     return client, err, why
   end
 
+  --- Connects in vain. Gives why: on a busy machine the servers are refused, or refuse, only after more time.
+  local function why_refused(hosts, tls)
+    local timeout, client, err, why = 1
+    repeat
+      timeout = 2 * timeout
+      client, err, why = connect(hosts, tls, { connect_timeout = timeout })
+      assert.same({ nil, "disconnected" }, { client, err })
+    until why or timeout > PATIENCE
+    return why
+  end
+
   local function through_proxy()
     local one = proxy.start(zk.secure_hosts, { raw = true })
     proxies[#proxies + 1] = one
@@ -378,8 +389,8 @@ describe("with TLS", function()
     end)
 
     it("are refused if another authority has signed them, and connect and the log say why", function()
-      assert.same({ nil, "disconnected", "certificate verify failed: 127.0.0.1:" .. zk.secure_port },
-        { connect(zk.secure_hosts, files { ca = theirs.ca }, { connect_timeout = 2 }) })
+      assert.equal("certificate verify failed: 127.0.0.1:" .. zk.secure_port,
+        why_refused(zk.secure_hosts, files { ca = theirs.ca }))
       assert.is_true(logged("certificate verify failed"), table.concat(lines, "\n"))
     end)
 
@@ -390,9 +401,7 @@ describe("with TLS", function()
         local other = server.start { tls = { authority = ours, names = names or "email:a@b.example" } }
         for _, host in ipairs { "127.0.0.1", "localhost" } do
           local hosts = ("%s:%d"):format(host, other.secure_port)
-          local client, err, why = connect(hosts, files(), { connect_timeout = 2 })
-          assert.same({ nil, "disconnected" }, { client, err })
-          assert.matches("^certificate verify failed: ", why)
+          assert.matches("^certificate verify failed: ", why_refused(hosts, files()))
         end
         assert.is_true(logged("certificate verify failed"), table.concat(lines, "\n"))
         other:stop()
@@ -412,10 +421,8 @@ describe("with TLS", function()
 
     it("refuse a client that another authority has signed, and the log says why", function()
       local stranger = theirs:issue("stranger")
-      local client, err, why = connect(zk.secure_hosts, files { cert = stranger.cert, key = stranger.key },
-        { connect_timeout = 2 })
-      assert.same({ nil, "disconnected" }, { client, err })
-      assert.matches(" alert .*: 127%.0%.0%.1:%d+$", why)
+      assert.matches(" alert .*: 127%.0%.0%.1:%d+$",
+        why_refused(zk.secure_hosts, files { cert = stranger.cert, key = stranger.key }))
       assert.is_true(logged(" alert "), table.concat(lines, "\n"))
     end)
 
