@@ -377,7 +377,7 @@ bool zkl_client_trouble(zkl_client *client, char *text, size_t size) {
     if (!zkl_client_begin(client))
         return false;
     const zkl_session *session = &client->session;
-    const char *why = session->doubt[0] ? session->doubt : session->unresolved;
+    const char *why = session->doubt[0] ? session->doubt : session->hindrance;
     bool known = !session->doubt[0] && zkl_trouble_of(session->tried, session->met, text, size);
     if (!known && why[0]) {
         snprintf(text, size, "%s", why);

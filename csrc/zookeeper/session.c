@@ -69,8 +69,8 @@ void zkl_session_step(zkl_session *session) {
 static void overdue(zkl_timer *timer) {
     zkl_session *session = ZKL_CONTAINER_OF(timer, zkl_session, overdue);
     char why[ZKL_TROUBLE_TEXT] = "no answer";
-    if (!zkl_trouble_of(session->tried, 0, why, sizeof why) && session->unresolved[0])
-        snprintf(why, sizeof why, "%s", session->unresolved);
+    if (!zkl_trouble_of(session->tried, 0, why, sizeof why) && session->hindrance[0])
+        snprintf(why, sizeof why, "%s", session->hindrance);
     zkl_log_warn(session->log, "", "no server was reached for %g s: %s",
                  zkl_clock_seconds(session->timeout), why);
 }

@@ -153,8 +153,9 @@ static void open_link(zkl_session *session, char *addresses, const zkl_identity 
     }
     session->leave(session->ctx);
     const bool started = link && zkl_link_start(link, addresses, &session->config, carried);
+    const char *reason = started ? "" : strerror(link ? errno : ENOMEM);
     if (link && !started)
-        zkl_log_warn(session->log, "", "cannot start a ZooKeeper handle: %s", strerror(errno));
+        zkl_log_warn(session->log, "", "cannot start a ZooKeeper handle: %s", reason);
     free(session->addresses);
     session->addresses = addresses;
     session->enter(session->ctx);
@@ -167,6 +168,9 @@ static void open_link(zkl_session *session, char *addresses, const zkl_identity 
         return;
     }
     session->link = NULL;
+    if (addresses)
+        snprintf(session->hindrance, sizeof session->hindrance,
+                 "cannot start a ZooKeeper handle: %s", reason);
     session->inherits = carried && session->context->session != 0;
     if (session->inherits)
         session->identity = *carried;
@@ -181,7 +185,7 @@ static char *resolve(zkl_session *session) {
     char why[256];
     char *addresses = zkl_servers_resolve(&session->servers, session->addresses, why, sizeof why);
     session->enter(session->ctx);
-    snprintf(session->unresolved, sizeof session->unresolved, "%.*s", ZKL_TROUBLE_TEXT - 1, why);
+    snprintf(session->hindrance, sizeof session->hindrance, "%.*s", ZKL_TROUBLE_TEXT - 1, why);
     session->leave(session->ctx);
     if (why[0])
         zkl_log_warn(session->log, why, "%s", why);

@@ -76,9 +76,10 @@ struct zkl_session {
     zkl_timer overdue; /* fires if no server was ever reached */
     zkl_nanos away;    /* since when the host sees it as not connected */
     zkl_job renew, look_again;
-    char *addresses;                   /* of the link; worker thread */
-    char *tried;                       /* a copy, for the host's questions */
-    char unresolved[ZKL_TROUBLE_TEXT]; /* the name that had no address; "": all have one */
+    char *addresses; /* of the link; worker thread */
+    char *tried;     /* a copy, for the host's questions */
+    /* why no link could be opened: a name without an address, a full process; "": one could */
+    char hindrance[ZKL_TROUBLE_TEXT];
     /* why waiters have given up on a link that has a server; "": none has on this connection */
     char doubt[ZKL_TROUBLE_TEXT];
     uint64_t explained; /* how many of context->given_up have been explained */

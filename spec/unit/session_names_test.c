@@ -33,7 +33,7 @@ static void look(void) {
 static void a_name_is_looked_up_before_there_is_a_link(void) {
     world_work();
     CHECK_TEXT(world_link()->addresses, "10.0.0.7:2182");
-    CHECK_TEXT(world.session.unresolved, "");
+    CHECK_TEXT(world.session.hindrance, "");
     CHECK_TEXT(warning(), "");
 }
 
@@ -41,7 +41,7 @@ static void one_without_an_address_is_told_and_looked_up_again(void) {
     world.addresses = "";
     world_work();
     CHECK_INT(world.made, 0);
-    CHECK_TEXT(world.session.unresolved, "no such host: zk");
+    CHECK_TEXT(world.session.hindrance, "no such host: zk");
     CHECK(world.session.tried == NULL);
     CHECK_TEXT(warning(), "no such host: zk");
     CHECK_TEXT(warning(), ""); /* nothing of a handle, which there was none of */
@@ -56,7 +56,7 @@ static void one_without_an_address_is_told_and_looked_up_again(void) {
     world.addresses = "10.0.0.7";
     world_pass(world_pause());
     world_come_up();
-    CHECK_TEXT(world.session.unresolved, "");
+    CHECK_TEXT(world.session.hindrance, "");
 }
 
 /* A server that was there makes the pauses short again. */
@@ -84,7 +84,7 @@ static void without_an_address_meanwhile_the_link_is_kept(void) {
     for (int i = 0; i < 2; i++)
         look();
     CHECK_INT(world.made, 1); /* to those that were known */
-    CHECK_TEXT(world.session.unresolved, "no such host: zk");
+    CHECK_TEXT(world.session.hindrance, "no such host: zk");
     world.addresses = "10.0.0.7";
     world_connect(7);
     CHECK_TEXT(world_news(), "R");

@@ -74,6 +74,16 @@ static void so_is_one_for_which_there_is_no_memory(void) {
     CHECK_TEXT(world_news(), "R");
 }
 
+static void tells_the_host_why_it_does_not_start(void) {
+    world.starts = false;
+    world_work();
+    CHECK(strstr(world.session.hindrance, "cannot start a ZooKeeper handle: ") != NULL);
+    world.starts = true;
+    world_pass(world_pause());
+    world_work();
+    CHECK_TEXT(world.session.hindrance, "");
+}
+
 static void says_so_once_for_each_that_does_not_start(void) {
     const char *level;
     bool own;
@@ -99,6 +109,7 @@ int main(int argc, char **argv) {
         {"or have been refused", or_have_been_refused},
         {"a link that does not start is tried again", a_link_that_does_not_start_is_tried_again},
         {"so is one for which there is no memory", so_is_one_for_which_there_is_no_memory},
+        {"it tells the host why it does not start", tells_the_host_why_it_does_not_start},
         {"it says so once for each that does not start", says_so_once_for_each_that_does_not_start},
     };
     return check_run(CHECK_CASES(cases), argc, argv, world_begin, world_end);
