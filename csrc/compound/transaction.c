@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "compound/transaction.h"
 
+#include "base/status.h"
 #include "line/answer.h"
 #include "line/batch.h"
 #include "line/contender.h"
@@ -9,6 +10,7 @@
 #include "line/send.h"
 #include "port/receiver.h"
 #include "port/wire.h"
+#include "recipe/throttle.h"
 #include "recipe/znode.h"
 
 #include <stdlib.h>
@@ -24,6 +26,15 @@ static bool is_unheard(const zkl_compound_lock *lock) {
     return false;
 }
 
+/* The first line that comes back sends the whole transaction again, so all come back together. */
+static void come_back_together(const zkl_compound_lock *lock) {
+    zkl_line_common *common = lock->head.common;
+    const zkl_nanos at = zkl_throttle_refused(&common->throttle, zkl_context_now(common->context));
+    for (size_t i = 0; i < lock->count; i++)
+        if (lock->parts[i]->phase == ZKL_WAITING && !lock->parts[i]->terms.once)
+            zkl_line_retry_at(lock->parts[i]->line, at);
+}
+
 void zkl_transaction_answered(zkl_receiver *receiver, const zkl_return *back,
                               const zkl_reply *reply) {
     (void)back;
@@ -35,6 +46,8 @@ void zkl_transaction_answered(zkl_receiver *receiver, const zkl_return *back,
     const bool again = reply->rc == ZNOAUTH && !lock->unmarked;
     const bool unheard = reply->rc == ZNONODE && is_unheard(lock);
     lock->unmarked |= again;
+    if (zkl_status_throttled(reply->rc))
+        come_back_together(lock);
     for (size_t i = 0; i < lock->count; i++) {
         zkl_contender *part = lock->parts[i];
         if (again || (unheard && !part->line->parents.unheard))

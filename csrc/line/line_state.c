@@ -95,13 +95,17 @@ void zkl_line_retry_later(zkl_line *line) {
     zkl_timer_set(&line->context->timers, &line->retry, zkl_context_now(line->context) + pause);
 }
 
+void zkl_line_retry_at(zkl_line *line, zkl_nanos at) {
+    if (!line->retry.at)
+        zkl_timer_set(&line->context->timers, &line->retry, at);
+}
+
 void zkl_line_retry_after(zkl_line *line, int rc) {
     if (!zkl_status_throttled(rc))
         zkl_line_retry_later(line);
     else if (!line->retry.at)
-        zkl_timer_set(
-            &line->context->timers, &line->retry,
-            zkl_throttle_refused(&line->common->throttle, zkl_context_now(line->context)));
+        zkl_line_retry_at(
+            line, zkl_throttle_refused(&line->common->throttle, zkl_context_now(line->context)));
 }
 
 void zkl_line_list_anew(zkl_line *line) {

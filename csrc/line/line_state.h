@@ -132,6 +132,8 @@ void zkl_line_mark_dirty(const zkl_line *line);
 void zkl_line_list_anew(zkl_line *line);
 /* Checks everything again after a pause, which grows until a list succeeds. */
 void zkl_line_retry_later(zkl_line *line);
+/* The same, at that moment, unless a retry is due already. */
+void zkl_line_retry_at(zkl_line *line, zkl_nanos at);
 /* The same, after that answer: if busy servers have refused a request, the lines of the client
  * share one pause. */
 void zkl_line_retry_after(zkl_line *line, int rc);

@@ -149,6 +149,32 @@ static void nodes_count_and_lists_of_lines_that_lack_nothing(void) {
     fake_world_end();
 }
 
+/* Its first path that came back would send all of it again, and each other one would, too. */
+static void a_multilock_asks_once_in_a_pause(void) {
+    char text[MANY][32];
+    const char *paths[MANY];
+    fake_world_begin();
+    for (unsigned i = 0; i < MANY; i++) {
+        snprintf(text[i], sizeof text[i], "/locks/many-%u", i);
+        fake_directory(zk, paths[i] = text[i]);
+    }
+    fake_refuse(zk, FAKE_TRANSACT, "/locks", ZTHROTTLEDOP, 0);
+    fake_caller *p = fake_join_all(one, paths, MANY, 1e12);
+    fake_settle(one);
+    fake_forget_counts(one);
+    for (unsigned i = 0; i < 100; i++) {
+        fake_wait(zk, 0.001);
+        fake_settle(one);
+    }
+    CHECK_INT(one->counts[FAKE_TRANSACT], 1);
+    CHECK_INT(one->counts[FAKE_LIST], MANY);
+    fake_allow(zk);
+    fake_wait(zk, 1);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    fake_world_end();
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a refusal alone waits for a tenth of a second",
@@ -162,6 +188,7 @@ int main(int argc, char **argv) {
          lines_that_were_refused_together_come_back_one_by_one},
         {"nodes count, and lists of lines that lack nothing",
          nodes_count_and_lists_of_lines_that_lack_nothing},
+        {"a multilock asks once in a pause", a_multilock_asks_once_in_a_pause},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, NULL);
 }
