@@ -3,6 +3,8 @@
 
 #include "base/backoff.h"
 
+#include <stdbool.h>
+
 #define PAUSE_FIRST (ZKL_SECOND / 10)
 /* 2^32 divided by the golden ratio: multiples of this, modulo 2^32, lie evenly, however many there
  * are. */
@@ -13,9 +15,11 @@
 #define REFUSALS_MOST 3
 
 static void next_round(zkl_throttle *throttle, zkl_nanos now) {
-    if (now >= throttle->until + throttle->pause)
-        throttle->pause = 0; /* nothing was refused for a whole round */
-    if (throttle->pause == 0 || throttle->refused > REFUSALS_MOST * throttle->passed)
+    const bool enough = throttle->refused <= REFUSALS_MOST * throttle->passed;
+    /* A request waits in the server before it is refused, perhaps for longer than the pause. */
+    if (now >= throttle->until + throttle->pause + (enough ? 0 : ZKL_THROTTLE_MOST))
+        throttle->pause = 0; /* nothing was refused for a while */
+    if (throttle->pause == 0 || !enough)
         zkl_backoff(&throttle->pause, PAUSE_FIRST, ZKL_THROTTLE_MOST);
     else if (throttle->pause > PAUSE_FIRST)
         throttle->pause /= 2;

@@ -78,8 +78,29 @@ static void a_round_without_a_refusal_makes_it_short_again(void) {
     zkl_nanos now = ZKL_SECOND;
     for (unsigned i = 0; i < 4; i++)
         next(&now, MANY, 0);
+    zkl_throttle_passed(&throttle);
     refused(throttle.until + throttle.pause);
     CHECK_INT(throttle.pause, 100 * MS);
+}
+
+static void so_do_five_seconds_more_although_nothing_was_answered(void) {
+    zkl_nanos now = ZKL_SECOND;
+    for (unsigned i = 0; i < 4; i++)
+        next(&now, MANY, 0);
+    refused(throttle.until + throttle.pause + ZKL_THROTTLE_MOST);
+    CHECK_INT(throttle.pause, 100 * MS);
+}
+
+/* Each refusal comes when its request has waited in the server for longer than the pause. */
+static void it_grows_however_late_the_refusals_come(void) {
+    for (zkl_nanos late = 0; late < ZKL_THROTTLE_MOST; late += 100 * MS) {
+        begin();
+        unsigned asked = 0;
+        for (zkl_nanos now = ZKL_SECOND; now < 60 * ZKL_SECOND; asked++)
+            now += refused(now) + late;
+        CHECK_INT(throttle.pause, ZKL_THROTTLE_MOST);
+        CHECK(asked <= 36);
+    }
 }
 
 /* ---- the lines ---- */
@@ -184,6 +205,9 @@ int main(int argc, char **argv) {
         {"it shrinks while enough is answered", it_shrinks_while_enough_is_answered},
         {"a round without a refusal makes it short again",
          a_round_without_a_refusal_makes_it_short_again},
+        {"so do five seconds more although nothing was answered",
+         so_do_five_seconds_more_although_nothing_was_answered},
+        {"it grows however late the refusals come", it_grows_however_late_the_refusals_come},
         {"lines that were refused together come back one by one",
          lines_that_were_refused_together_come_back_one_by_one},
         {"nodes count, and lists of lines that lack nothing",
