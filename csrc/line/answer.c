@@ -177,7 +177,8 @@ void zkl_answer_to_line(zkl_receiver *receiver, const zkl_return *back, const zk
     case ZKL_REQUEST_BARRIER:
         if (reply->rc != ZNONODE) {
             line->list_synced = false;
-            if (line->listeners.first) /* a listener would ask again at once */
+            /* a listener would ask again at once, and lines that search all together */
+            if (line->listeners.first || zkl_status_throttled(reply->rc))
                 zkl_line_retry_after(line, reply->rc);
         }
         break;

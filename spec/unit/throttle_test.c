@@ -170,6 +170,27 @@ static void nodes_count_and_lists_of_lines_that_lack_nothing(void) {
     fake_world_end();
 }
 
+/* The write before the list of a line that searches for its node is refused, the list is not. */
+static void so_do_lines_that_search(void) {
+    char path[32];
+    fake_world_begin();
+    for (unsigned i = 0; i < MANY; i++) {
+        snprintf(path, sizeof path, "/locks/many-%u", i);
+        fake_directory(zk, path);
+        callers[i] = fake_join(one, path, 1e12);
+    }
+    fake_cut(one);
+    fake_refuse(zk, FAKE_ERASE, one->context.nothing, ZTHROTTLEDOP, 0);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK_INT(held(), 0);
+    CHECK_INT(one->lines.common.throttle.passed, 0);
+    fake_still(one);
+    fake_forget_counts(one);
+    CHECK(rush(FAKE_LIST) <= 4);
+    fake_world_end();
+}
+
 /* Its first path that came back would send all of it again, and each other one would, too. */
 static void a_multilock_asks_once_in_a_pause(void) {
     char text[MANY][32];
@@ -210,6 +231,7 @@ int main(int argc, char **argv) {
         {"it grows however late the refusals come", it_grows_however_late_the_refusals_come},
         {"lines that were refused together come back one by one",
          lines_that_were_refused_together_come_back_one_by_one},
+        {"so do lines that search", so_do_lines_that_search},
         {"nodes count, and lists of lines that lack nothing",
          nodes_count_and_lists_of_lines_that_lack_nothing},
         {"a multilock asks once in a pause", a_multilock_asks_once_in_a_pause},
