@@ -40,8 +40,8 @@ void cli_page_condemn(struct page *page, enum page_reason reason) {
 }
 
 void cli_page_reaped(struct page *page, pid_t child, int status) {
-    if (child != atomic_load(&page->command))
-        return;
+    if (child != atomic_load(&page->command) || atomic_load(&page->phase) >= PAGE_REAPED)
+        return; /* another one, or one that has got the command's number after it */
     atomic_store(&page->status, status);
     cli_page_advance(page, PAGE_REAPED);
 }
