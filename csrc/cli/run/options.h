@@ -19,8 +19,6 @@ struct run_options {
     const char *config_file; /* of --config, or NULL */
     const char **paths;      /* PATH, then those of --also */
     size_t count;
-#define RUN_SESSION 40 /* seconds that are asked for by default */
-
     enum run_kind kind;
     uint32_t permits;
     bool nonblock, close, verbose, revocable;
