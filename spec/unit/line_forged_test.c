@@ -84,7 +84,7 @@ static void a_guess_with_the_very_number_costs_only_a_name(void) {
     CHECK(fake_held(p));
 }
 
-/* An operator deletes our node before it is watched, and a stranger makes one with its very name. */
+/* An operator deletes our node before it is watched, and a stranger makes one with its name. */
 static void a_node_in_the_place_of_ours_is_not_granted(void) {
     const char *blocker = fake_stranger(zk, LINE, NULL);
     fake_caller *p = fake_join(one, LINE, 1e12);
