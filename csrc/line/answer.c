@@ -227,6 +227,7 @@ static void parents_later(zkl_contender *c) {
 /* Servers have refused something of the latest round of parents for now. */
 static void parents_unheard(zkl_contender *c) {
     zkl_line *line = c->line;
+    line->vain_rounds = 0; /* what is tried after a pause is no storm */
     if (zkl_status_throttled(line->parents.unheard))
         zkl_leave_end_tries(line, c);
     if (c->phase == ZKL_WAITING)

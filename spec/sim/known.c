@@ -17,6 +17,7 @@ const sim_known sim_known_histories[] = {
     {"pauses between lists of who is in line while servers throttle", 20, "27,52"},
     {"waits with a multilock while servers throttle creates of directories", 49, "110,115"},
     {"waits with a lease while servers throttle creates of directories", 87, "181,189"},
+    {"waits while servers throttle creates of directories that it looks for first", 77123490, NULL},
     {"comes back to servers that take fewer watches than it has", 1, NULL},
     {"counts a watch on its own node while a request for another one is cut off", 7731930062, NULL},
     {"counts both watches that a view of children may leave", 61, "96"},
