@@ -476,7 +476,7 @@ local function take(way, timeout, lane)
   ended(wait, got, err, why)
   if not got then
     quit_at(way, name)
-    return nil, err
+    return nil, why and ("%s (%s)"):format(err, why) or err
   end
   return way.leases and got or way.lock, visit_with(way, got, nil, name, wait.call)
 end
