@@ -205,6 +205,16 @@ static void lets_nothing_that_may_block_come_before_the_first_kill(void) {
     CHECK(struck && !cli_reaper_has_children());
 }
 
+/* Once the command has been reaped, an orphan that it left may get its number. */
+static void keeps_the_status_when_the_number_is_used_again(void) {
+    atomic_store(&page->command, 7);
+    cli_page_reaped(page, 8, 1);
+    CHECK(atomic_load(&page->phase) < PAGE_REAPED);
+    cli_page_reaped(page, 7, 2);
+    cli_page_reaped(page, 7, 0);
+    CHECK_INT(atomic_load(&page->status), 2);
+}
+
 static const check_case cases[] = {
     {"kills the group of the command at once", kills_the_group_of_the_command},
     {"kills the group of the command when that has ended",
@@ -218,6 +228,8 @@ static const check_case cases[] = {
      spares_the_group_of_a_command_that_was_reaped},
     {"says why before it kills", says_why_before_it_kills},
     {"keeps the first reason", keeps_the_first_reason},
+    {"keeps the command's status when its number is used again",
+     keeps_the_status_when_the_number_is_used_again},
     {"is over when nobody is left", is_over_when_nobody_is_left},
     {"lets nothing that may block come before the first kill",
      lets_nothing_that_may_block_come_before_the_first_kill},
