@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: MIT
---- What happened in a run, for judges outside of it: JSON lines, as docs/internals/histories.md describes them.
+--- The events of a run, for judges outside of it: JSON lines, as docs/internals/histories.md describes them.
 --
 -- Each process writes a file of its own, a line with each write, so that what it knew is there when it is killed. At
 -- the end of the run they become one file. Without a folder nothing is written.
 
+local files = require "spec.support.file"
 local uv = require "luv"
 
 local history = {}
@@ -119,13 +120,6 @@ function history:taken(process, from, field, token)
   if self.file then write(self, "taken", { "process", process, "from", from, field, token }) end
 end
 
-local function read(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read("a")
-  file:close()
-  return text
-end
-
 --- Makes one file of what all processes have written. The last line of one that was killed may be half of one.
 ---@param folder string
 ---@param path string
@@ -136,7 +130,7 @@ function history.gather(folder, path, seed)
   write(self, "run", { "source", "chaos", "seed", seed })
   local scan = assert(uv.fs_scandir(folder))
   for name in uv.fs_scandir_next, scan do
-    local text = read(folder .. "/" .. name):match("^.*\n") or ""
+    local text = files.read(folder .. "/" .. name):match("^.*\n") or ""
     local _, count = text:gsub("\n", "\n")
     assert(self.file:write(text))
     lines = lines + count

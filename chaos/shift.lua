@@ -154,7 +154,7 @@ end
 ---------------------------------------------------------------------------------------------------------------
 -- Waits
 
---- What a history says of a wait that begins now.
+--- A wait that begins now, with what a history needs of it.
 ---@param under integer? the call of the write that its owner has
 local function wait_at(way, count, under)
   return { way = way, count = count, under = under, call = me.history:call(), invoke = history.now() }

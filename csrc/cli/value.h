@@ -37,7 +37,7 @@ typedef enum cli_path_use {
     CLI_PATH_DELETE
 } cli_path_use;
 
-/* What is wrong with the path, or NULL; static. `hosts` has the chroot. */
+/* The fault of the path, or NULL; static. `hosts` has the chroot. */
 const char *cli_path_problem(const char *path, const char *hosts, cli_path_use use);
 
 /* The same; complains of `argument` and returns EX_USAGE, or 0. */

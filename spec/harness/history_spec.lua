@@ -2,6 +2,7 @@
 --- tools/history.py names what is wrong in a history, from the file alone; and the histories of the simulation and of
 --- chaos have what it needs.
 
+local files = require "spec.support.file"
 local folder = require "spec.support.folder"
 local history = require "chaos.history"
 local process = require "spec.support.process"
@@ -207,7 +208,7 @@ describe("a history #once", function()
 end)
 
 describe("a file that is no history #once", function()
-  --- What is said of each of several files.
+  --- The verdict on each of several files.
   local function refused(texts)
     local command = { "python3", "tools/history.py" }
     for i, text in ipairs(texts) do command[2 + i] = write(text) end
@@ -277,19 +278,12 @@ describe("the history #once", function()
     assert.matches(expected, text)
   end
 
-  local function read(path)
-    local file = assert(io.open(path, "rb"))
-    local text = file:read("a")
-    file:close()
-    return text
-  end
-
   it("of the simulation passes, and changes nothing in it", function()
     local path, again = write(""), write("")
     local silent = simulation(nil, "seed", "1000")
     assert.equal(silent, (simulation(path, "seed", "1000")))
     assert.equal(silent, (simulation(again, "seed", "1000")))
-    assert.equal(read(path), read(again))
+    assert.equal(files.read(path), files.read(again))
     passes(path, "^judged %d+ events, %d+ holds, [1-9]%d+ of them certain for some time: 1 passed, 0 failed\n$")
   end)
 
@@ -304,7 +298,7 @@ describe("the history #once", function()
     local text, status = simulation(path, "2", "1000", "stop")
     assert.equal(0, status, text)
     passes(path, ": %d+ passed, 0 failed\n$")
-    local lines = read(path)
+    local lines = files.read(path)
     for _, field in ipairs { '"event":"acquire"', '"event":"sure"', '"event":"release"', '"event":"confirmed"',
       '"event":"lost"', '"event":"drop"', '"event":"taken"', '"kind":"mutex"', '"kind":"read"', '"kind":"write"',
       '"kind":"semaphore"', '"outcome":"ok"', '"outcome":"timeout"' } do
@@ -340,7 +334,7 @@ describe("the history #once", function()
     one:acquire { call = number, paths = { "/a", "/b" }, kind = "mutex", invoke = 1, err = "lost" }
     one:lost(number)
     one:release(number, 1, "lost")
-    local _, lines = read(parts .. "/w1.1"):gsub("\n", "\n")
+    local _, lines = files.read(parts .. "/w1.1"):gsub("\n", "\n")
     assert.equal(2, lines)
   end)
 

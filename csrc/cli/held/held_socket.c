@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* What a run answers: this, then `count` texts, each with a NUL behind it: the servers with the
+/* A run answers this, then `count` texts, each with a NUL behind it: the servers with the
  * chroot, then the paths. `held` reads no more than this. The two may be of different versions of
  * zklock: whoever changes a byte of it changes HELD_MESSAGE_VERSION. */
 #define HELD_MESSAGE_VERSION 1

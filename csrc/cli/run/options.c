@@ -211,7 +211,7 @@ static int take_shared(struct run_options *run, const char *name) {
     return take_side(run, RUN_READ);
 }
 
-/* What each option sets: one of these. */
+/* Each option sets one of these. */
 #define FIELD(name) offsetof(struct run_options, name)
 static const struct row {
     int option;

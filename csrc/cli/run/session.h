@@ -32,7 +32,7 @@ enum {
 
 #define WAITING_TEXT 512
 
-/* What is known of the line while it waits (waiting.c). */
+/* The line as the run knows it while it waits (waiting.c). */
 struct waiting {
     zkl_node_request *request; /* the latest, or NULL */
     zkl_nanos next;
