@@ -8,15 +8,17 @@
 -- its last line, `N passed, N failed`. One that dies without a count, takes longer than its limit, or leaves
 -- processes behind has one more failure. At the end come the tests that were skipped, each with its reason; those that
 -- were repeated because the machine stood still (spec/support/again.lua), and how many: if that is above MOST_REPEATS,
--- it is a failure; how long it all took, and as the last line the sum.
+-- it is a failure; what the failed tests wrote, in short; how long it all took, and as the last line the sum.
 
+local suite_log = dofile "tools/suite_log.lua"
 local uv = require "luv"
 
 local TERM_GRACE = 5 -- seconds from SIGTERM at the limit of a suite to SIGKILL
 local MOST_REPEATS = 3
+local MOST_SHOWN, MOST_LINES = 8, 40 -- failures at the end, and their lines in all: CI shows the last 50 lines
 
 local jobs, limit, dir = 2, 900, "build/test"
-local waiting, running, done = {}, {}, {}
+local waiting, running, done, failures = {}, {}, {}, {}
 local terminal = uv.guess_handle(1) == "tty"
 local began = uv.hrtime()
 local interrupted
@@ -52,53 +54,11 @@ local function read(path)
   return file:read("a")
 end
 
--- passed, failed, skipped; nil if the log does not end in a count
-local function count(log)
-  local tests, summary = log:match("\n%[==========%] (%d+) tests? from [^\n]* ran%.[^\n]*\n(%[  PASSED  %].*)$")
-  if summary then
-    local passed = tonumber(summary:match("^%[  PASSED  %] (%d+) "))
-    local skipped = tonumber(summary:match("\n%[ SKIPPED  %] (%d+) tests?, listed") or 0)
-    local failed = tonumber(summary:match("\n%[  FAILED  %] (%d+) tests?, listed") or 0)
-    local errors = tonumber(summary:match("\n%[  ERROR   %] (%d+) errors?, listed") or 0)
-    return passed, math.max(failed + errors, tests - passed - skipped), skipped
-  end
-  local passed, failed = log:match("(%d+) passed, (%d+) failed\n$")
-  return tonumber(passed), tonumber(failed), 0
-end
-
--- The lines about tests that were skipped or repeated, which spec/support/share.lua and again.lua write; how many.
-local function lines_about(what, log)
-  local list = {}
-  for line in log:gmatch("%f[^\n\0]" .. what .. ": [^\n]*\n") do
-    list[#list + 1] = line
-  end
-  return table.concat(list), #list
-end
-
--- The log without the tests that passed in silence.
-local function interesting(log)
-  local kept, held = {}, nil
-  for line in log:gmatch("[^\n]*") do
-    if line:find("^%[ RUN      %]") then
-      kept[#kept + 1] = held
-      held = line
-    elseif held and line:find("^%[       OK %]") then
-      held = nil
-    else
-      kept[#kept + 1] = held
-      kept[#kept + 1] = line
-      held = nil
-    end
-  end
-  kept[#kept + 1] = held
-  return table.concat(kept, "\n", math.max(1, #kept - 999))
-end
-
 local start
 
 local function finish(suite)
   local log = read(suite.log)
-  local passed, failed, skipped = count(log)
+  local passed, failed, skipped = suite_log.count(log)
   local complaint = suite.complaint
   if not passed then
     local _, oks = log:gsub("%f[^\n\0]%[       OK %]", "")
@@ -114,14 +74,17 @@ local function finish(suite)
   if complaint then
     failed = failed + 1
   end
-  suite.passed, suite.failed, suite.skips = passed, failed, lines_about("skipped", log)
-  suite.repeats, suite.repeated = lines_about("repeated", log)
+  suite.passed, suite.failed, suite.skips = passed, failed, suite_log.lines_about("skipped", log)
+  suite.repeats, suite.repeated = suite_log.lines_about("repeated", log)
   running[suite] = nil
   done[#done + 1] = suite
 
   if failed > 0 then
+    for _, lines in ipairs(suite_log.failures(log, failed, complaint)) do
+      failures[#failures + 1] = { suite = suite, lines = lines }
+    end
     say(("---- %s: %s"):format(suite.name, suite.log))
-    say(interesting(log))
+    say(suite_log.interesting(log))
     say(("---- %s: %s"):format(suite.name, complaint or "see above"))
   end
   say(("%-12s %4d passed, %d failed%s   %.0f s"):format(
@@ -271,6 +234,18 @@ ticker:unref()
 start()
 uv.run()
 
+-- The failures once more, so that the last lines of a log show why it failed.
+local function show_failures()
+  local shown = math.min(#failures, MOST_SHOWN)
+  for i = 1, shown do
+    say(("failed: %s: %s"):format(failures[i].suite.name, failures[i].suite.log))
+    io.write(suite_log.short(failures[i].lines, MOST_LINES // shown - 1))
+  end
+  if #failures > shown then
+    say(("failed: %d more"):format(#failures - shown))
+  end
+end
+
 local passed, failed, repeated = 0, 0, 0
 for _, suite in ipairs(done) do
   passed, failed, repeated = passed + suite.passed, failed + suite.failed, repeated + suite.repeated
@@ -280,6 +255,7 @@ if repeated > MOST_REPEATS then
   failed = failed + 1
 end
 say(("%d repeated, %d at most"):format(repeated, MOST_REPEATS))
+show_failures()
 say(("suites took %.0f s"):format(seconds(began)))
 say(("%d passed, %d failed"):format(passed, failed))
 os.exit(failed == 0 and not interrupted and #done > 0)

@@ -95,6 +95,58 @@ describe("tools/suites.lua #once #bare", function()
     assert.matches("\n4 repeated, 3 at most\nsuites took %d+ s\n4 passed, 1 failed\n$", said)
   end)
 
+  --- A suite that prints this text.
+  local function printing(name, text)
+    local path = folder.file(name .. ".log", text)
+    return ("%s=cat %s; exit 1"):format(name, path)
+  end
+
+  it("shows at the end what each failed test wrote, and its name", function()
+    local said, code = run("a=" .. WELL, printing("b", "[ RUN      ] a_spec.lua @ 1: eats\nnoise\n"
+      .. "[       OK ] a_spec.lua @ 1: eats (1.00 ms)\n[ RUN      ] a_spec.lua @ 5: drinks\n"
+      .. "a_spec.lua:7: Expected objects to be equal.\nPassed in:\n(number) 1\n"
+      .. "[  FAILED  ] a_spec.lua @ 5: drinks (1.00 ms)\n"
+      .. "\n[==========] 2 tests from 1 test file ran. (1.00 ms total)\n[  PASSED  ] 1 test.\n"
+      .. "[  FAILED  ] 1 test, listed below:\n[  FAILED  ] a_spec.lua @ 5: drinks\n\n 1 FAILED TEST\n"),
+      printing("c", "== one_test\nok      first\none.c:3: 1 is not 2\nFAILED  second\n1 passed, 1 failed\n"))
+    assert.equal(1, code)
+    local shown = assert(said:match("\n0 repeated, 3 at most\n(.*)suites took %d+ s\n5 passed, 2 failed\n$"), said)
+    local b, c = shown:match("^(failed: b: [^\n]+%.log\n.-\n)(failed: c: .*)$")
+    if not b then c, b = shown:match("^(failed: c: [^\n]+%.log\n.-\n)(failed: b: .*)$") end
+    assert.equal("  a_spec.lua:7: Expected objects to be equal.\n  Passed in:\n  (number) 1\n"
+      .. "  [  FAILED  ] a_spec.lua @ 5: drinks (1.00 ms)\n", b:gsub("^[^\n]+\n", ""), shown)
+    assert.equal("  one.c:3: 1 is not 2\n  FAILED  second\n", c:gsub("^[^\n]+\n", ""), shown)
+  end)
+
+  it("shows at the end what a setup raised, and the test that ran when a suite was ended", function()
+    local said = run(printing("setup", "[==========] Running tests from scanned files.\na_spec.lua:3: no server\n"
+      .. "\n[==========] 0 tests from 1 test file ran. (1.00 ms total)\n[  PASSED  ] 0 tests.\n"
+      .. "[  ERROR   ] 1 error, listed below:\n[  ERROR   ] a_spec.lua @ 1: \n\n 1 ERROR\n"))
+    local shown = assert(said:match("\n0 repeated, 3 at most\n(.*)suites took "), said)
+    assert.truthy(shown:find("  a_spec.lua:3: no server\n", 1, true), shown)
+    local limit = 0.1
+    repeat -- a shell on a busy machine needs more time until it has said it
+      limit = 2 * limit
+      said = run(("hangs@%g=echo '[ RUN      ] a_spec.lua @ 5: sleeps'; "):format(limit) .. HANGS)
+    until limit > PATIENCE or said:find("sleeps", 1, true)
+    assert.matches("log\n  %[ RUN      %] a_spec.lua @ 5: sleeps\n  it took longer than [%d.]+ s\nsuites took ", said)
+  end)
+
+  it("shows no more than 41 lines of failures, of long ones the beginning and the end", function()
+    local function failing(name, tests, lines)
+      local one = ("%sfirst\n%s[  FAILED  ] a @ 1: b (1.00 ms)\n"):format("[ RUN      ] a @ 1: b\n", ("x\n"):rep(lines))
+      return printing(name, one:rep(tests) .. ("0 passed, %d failed\n"):format(tests))
+    end
+    local said = run(failing("many", 30, 20))
+    local shown, more = said:match("\n0 repeated, 3 at most\n(.*)(failed: %d+ more\n)suites took ")
+    assert.equal("failed: 22 more\n", more, said)
+    assert.equal(40, select(2, shown:gsub("\n", "")))
+    said = run(failing("long", 1, 100))
+    shown = said:match("\n0 repeated, 3 at most\n(.*)suites took ")
+    assert.equal(40, select(2, shown:gsub("\n", "")))
+    assert.matches("log\n  first\n  x\n.*\n  %.%.%.\n.*  x\n  %[  FAILED  %] a @ 1: b %(1.00 ms%)\n$", shown)
+  end)
+
   it("takes an @ or an = of the command as part of the command", function()
     local said, code = run("a=echo b@c=d; " .. WELL)
     assert.equal(0, code, said)
