@@ -150,7 +150,7 @@ local function release(self)
   local unusable = self.client.native:unusable()
   if unusable then return nil, unusable end
   local hold = self.hold
-  if hold and hold.state == "held" then
+  if hold and not hold:is_over() then
     local ok, err = hold:release()
     self.told_lost = ok or err == "lost" or err == "unknown" -- the answer does not change later
     if ok then return true end
@@ -244,6 +244,7 @@ function Request:state()
   if unusable == "forked" and hold.state == "waiting" then return "failed" end -- the parent gets the answer
   if hold.state == "held" then
     if unusable then return unusable == "closed" and "released" or "failed" end
+    if hold.dropped then return "released" end -- its lease was collected
     if not hold.contender:held() then return self.cancelled and "failed" or "lost" end
   end
   return hold.state

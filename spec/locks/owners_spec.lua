@@ -54,7 +54,7 @@ describe("owners", function()
           coroutine.yield()
         end)()
         collect_just(box)
-        assert.is_number((lock:acquire(PATIENCE / 4, "round " .. round)))
+        assert.is_number((lock:acquire(PATIENCE, "round " .. round)))
         assert(lock:release("round " .. round))
       end
       assert.equal(12, client:stats().abandoned)
@@ -72,10 +72,34 @@ describe("owners", function()
           coroutine.wrap(function() box[1] = assert(lock:guard(PATIENCE)) end)()
         end
         collect_just(box)
-        assert.is_number((lock:acquire(PATIENCE / 4)))
+        assert.is_number((lock:acquire(PATIENCE)))
         assert(lock:release())
       end
       assert.equal(3, told)
+      rest()
+    end)
+
+    it("leave nothing to the guards and the requests that are still there", function()
+      local lock, pool, guard = client:mutex(path), client:semaphore(path .. "-pool", 1), nil
+      coroutine.wrap(function()
+        guard = assert(lock:guard(PATIENCE))
+        coroutine.yield()
+      end)()
+      local token
+      local request = pool:request(PATIENCE, function(lease) token = lease:token() end)
+      here:eventually(function() return token end)
+      for _, of in ipairs { guard, request } do
+        wait.eventually(function()
+          collect()
+          return not of:is_held()
+        end, PATIENCE)
+        assert.is_nil(of:token())
+        assert.same({ nil, "not owner" }, { of:release() })
+      end
+      assert.same({ nil, "not owner" }, { request:multi({ { "delete", path .. "/none" } }, PATIENCE) })
+      assert.equal("released", request:state())
+      assert.equal(2, client:stats().abandoned)
+      rest(path .. "-pool/leases")
       rest()
     end)
 
@@ -93,7 +117,7 @@ describe("owners", function()
         return told == 1
       end, PATIENCE)
       collect_just(box)
-      assert.is_number((lock:acquire(PATIENCE / 4)))
+      assert.is_number((lock:acquire(PATIENCE)))
       assert(lock:release())
     end)
 
@@ -361,7 +385,7 @@ describe("owners", function()
       for i = 1, MANY, 50 do
         assert(coroutine.resume(threads[i]))
         assert.equal("dead", coroutine.status(threads[i]))
-        assert.is_number((client:mutex(path .. "/" .. i):acquire(PATIENCE / 4)))
+        assert.is_number((client:mutex(path .. "/" .. i):acquire(PATIENCE)))
         assert(client:mutex(path .. "/" .. i):release())
       end
       for i = 2, MANY, 50 do assert(coroutine.resume(threads[i])) end

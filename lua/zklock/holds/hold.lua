@@ -390,7 +390,7 @@ end
 function Hold:is_over()
   local unusable = self.lock_path.client.native:unusable()
   if unusable then return unusable end
-  if self.state == "held" then return nil end
+  if self.state == "held" and not self.dropped then return nil end
   return self.state == "lost" and "lost" or "not owner"
 end
 
