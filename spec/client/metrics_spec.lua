@@ -151,11 +151,12 @@ describe("metrics.text()", function()
     assert.same({ nil, "timeout" }, { lock:acquire(0, "b") })
     assert.same({ nil, "timeout" }, { lock:acquire(0.05, "b") })
     local pool = client:semaphore(path .. "/pool", 1)
-    assert(pool:acquire(patience))
+    local lease = assert(pool:acquire(patience))
     assert.same({ nil, "timeout" }, { pool:acquire(0.05) })
     local both = client:multilock { path .. "/a", path .. "/b" }
     assert.same({ nil, "timeout" }, { both:acquire(0.05, "c") })
     assert.same({ acquired = 2, timeout = 4 }, ends())
+    assert(lease:release())
   end)
 
   it("counts a timeout of a caller whose owner waits already #once", function()

@@ -389,11 +389,12 @@ describe("chaos's operator #once", function()
   end)
 
   it("deletes a path with all that is below it", function()
-    assert(client:semaphore(paths[1], 3):acquire(PATIENCE, 2))
+    local lease = assert(client:semaphore(paths[1], 3):acquire(PATIENCE, 2))
     wait.eventually(function() return #nodes.list(tree, paths[1]) == 2 end)
     -- Two nodes and three directories, one of them empty: the server may have cleared it away.
     assert.is_true(order("delete_tree", paths[1]) >= 4)
     assert.is_nil(tree:exists(paths[1]))
+    lease:release()
   end)
 
   it("leaves a stranger's node where there is a directory, and takes it away again", function()

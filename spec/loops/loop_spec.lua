@@ -271,7 +271,7 @@ describe("a client in a loop", function()
   it("runs callbacks without a poll, in coroutines that may wait in its way", function()
     if _VERSION == "Lua 5.1" and not rawget(_G, "jit") then return pending("plain 5.1 does not yield in a pcall") end
     local token, turned
-    client:mutex(path):request(PATIENCE, function(granted)
+    local request = client:mutex(path):request(PATIENCE, function(granted)
       assert(other:acquire(path .. "-2", PATIENCE))
       loop.spawn(function()
         turned = true -- nobody else could while the callback blocked
@@ -283,6 +283,7 @@ describe("a client in a loop", function()
     loop.run(function() return token end)
     assert.is_true(turned)
     loop.run(function() return client:stats().held == 1 end) -- what the callback held, it gave back at its end
+    assert(request:release())
   end)
 
   it("reports the error of a callback and goes on", function()

@@ -4,6 +4,8 @@
 local blocking = require "zklock.loop.blocking"
 local socket = require "socket"
 
+local PATIENCE = require("spec.support.wait").PATIENCE
+
 local select_loop = {}
 
 local function pack(...) return { n = select("#", ...), ... } end
@@ -42,9 +44,9 @@ function select_loop.new()
     end
   end
 
-  --- Turns until the condition holds, for 20 s at most.
+  --- Turns until the condition holds, for `wait.PATIENCE` at most.
   function self.run(condition)
-    local deadline = socket.gettime() + 20
+    local deadline = socket.gettime() + PATIENCE
     while not condition() do
       assert(socket.gettime() < deadline, "the loop did not come to its end")
       self.turn()
