@@ -72,7 +72,7 @@ for goal; do
     platforms) wanted="$wanted $cc $lua54 $server lua-busted lua-luv lua-socket lua-filesystem $platforms" ;;
     bare) wanted="$wanted debootstrap git" ;;
     release) wanted="$wanted $cc $lua54 luarocks git|/usr/bin/git" ;;
-    lint) wanted="$wanted $cc $lua54 lua-check luarocks clang-format clang-tidy shellcheck mandoc git|/usr/bin/git" ;;
+    lint) wanted="$wanted $cc $lua54 lua5.1 luajit2|/usr/bin/luajit lua-check luarocks clang-format clang-tidy shellcheck mandoc git|/usr/bin/git" ;;
     *) wanted="$wanted $cc $luas" ;; # what is compiled
     esac
 done

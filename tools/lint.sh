@@ -60,6 +60,11 @@ luacheck_all() {
     luacheck --quiet --codes "$@"
 }
 
+# Those of tools run under 5.4 alone (tools/make/suites.mk).
+for_each_lua() { # for_each_lua COMMAND...
+    find lua spec -name '*.lua' ! -path 'spec/harness/*' -print0 | xargs -0 "$@"
+}
+
 prose() {
     find . -name '*.md' ! -path './build/*' ! -path './.git/*' -printf '%P\0' | xargs -0 lua5.4 tools/prose.lua
 }
@@ -70,6 +75,8 @@ step 'clang-tidy' tidy
 step 'arrows of the C sources point one way' lua5.4 tools/arrows.lua csrc
 step 'each mutant that needs no test is about a function that is there' lua5.4 tools/mutants/stale.lua
 step 'luacheck' luacheck_all
+step 'lua and spec parse in Lua 5.1' for_each_lua luac5.1 -p --
+step 'lua and spec parse in LuaJIT' for_each_lua -I FILE luajit -b FILE /dev/null
 step 'shellcheck' shellcheck tools/*.sh bench/contest/*.sh model/*.sh fuzz/*.sh share/zklock.bash .ci/run
 step 'specs start no program that tools/deps.sh does not install' lua5.4 tools/programs.lua
 step 'specs set no time limits, and sleep for no event' lua5.4 tools/timing.lua
