@@ -11,6 +11,7 @@ local loop = require "spec.support.loop"
 local port = require "spec.support.port"
 local process = require "spec.support.process"
 local socket = require "socket"
+local survivor = require "spec.support.survivor"
 local uv = require "luv"
 
 local nginx = {}
@@ -249,22 +250,31 @@ function nginx:upgrade()
   return old
 end
 
---- Waits until none of these processes is there.
-function nginx.await_end(pids, timeout)
-  return loop.poll(function()
-    for _, pid in ipairs(pids) do
-      if is_there(pid) then return false end
-    end
-    return true
-  end, timeout or PATIENCE)
+local function those_there(pids)
+  local list = {}
+  for _, pid in ipairs(pids) do
+    if is_there(pid) then list[#list + 1] = pid end
+  end
+  return list
+end
+
+--- Waits until each of these processes has ended; raises what tells why, if one of them stays.
+---@return true
+function nginx.await_end(pids)
+  local left = pids
+  loop.poll(function()
+    left = those_there(left)
+    return #left == 0
+  end, PATIENCE)
+  local told = {}
+  for i, pid in ipairs(left) do told[i] = survivor.describe(pid) end
+  if told[1] then error("still there: " .. table.concat(told, "\n"), 2) end
+  return true
 end
 
 --- Are all of these processes there?
 function nginx.are_there(pids)
-  for _, pid in ipairs(pids) do
-    if not is_there(pid) then return false end
-  end
-  return #pids > 0
+  return #pids > 0 and #those_there(pids) == #pids
 end
 
 --- SIGKILL to one worker; the master starts another.
@@ -278,10 +288,11 @@ function nginx:stop(how)
   if self.stopped then return end
   self.stopped = true
   signal(self.pid, how or "sigterm")
-  nginx.await_end { self.pid }
+  local ended, why = pcall(nginx.await_end, { self.pid })
   self.guard:close_input()
   self.guard:wait(PATIENCE)
   folder.remove(self.prefix)
+  assert(ended, why)
 end
 
 -- ---- requests ------------------------------------------------------------------------------------------------------
