@@ -9,12 +9,15 @@ local LOCK = #"/_c_00000000-0000-4000-8000-000000000000-lock-0000000000"
 local LEASE = #"/_c_00000000-0000-4000-8000-000000000000-lease-0000000000"
 
 describe("node_bytes #once", function()
-  local here = fixture.new("/node-bytes", { session_timeout = 20 })
+  local here = fixture.new("/node-bytes", { session_timeout = 600 }) -- heartbeats are far apart
   local client, path
 
   before_each(function() path = here.path end)
 
-  local function connect(bytes) client = here:connect({ node_bytes = bytes }) end
+  local function connect(bytes)
+    client = here:connect({ node_bytes = bytes })
+    assert(client:sync(PATIENCE)) -- the first heartbeat has been answered
+  end
 
   local function bytes() return client:stats().node_bytes end
 

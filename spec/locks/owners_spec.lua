@@ -123,11 +123,14 @@ describe("owners", function()
 
     it("leave it as soon as the collector has found them, without a poll", function()
       local lock = client:mutex(path)
-      coroutine.wrap(function()
+      local thread = coroutine.create(function()
         assert(lock:acquire(PATIENCE))
         coroutine.yield()
-      end)()
+      end)
+      assert(coroutine.resume(thread))
       assert.equal(1, #here:nodes())
+      assert.is_true(lock:is_held(thread))
+      thread = nil -- luacheck: ignore 311
       for _ = 1, 3 do collectgarbage() end
       here:becomes(0)
     end)

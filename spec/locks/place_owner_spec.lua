@@ -9,7 +9,7 @@ local PATIENCE = require("spec.support.wait").PATIENCE
 local TIMEOUT = { nil, "timeout" }
 
 describe("with fair = false a lock that one owner takes again and again #once", function()
-  local here = fixture.new("/place_owner")
+  local here = fixture.new("/place_owner", { session_timeout = 600 }) -- heartbeats are far apart
   local place = places.new(here)
   local client, path
 

@@ -317,8 +317,10 @@ describe("a mutex", function()
 
     it("release their locks when they have been collected", function()
       local lock, before = client:mutex(path), client:stats().abandoned
-      start(function() return assert(lock:acquire(PATIENCE)) end)
+      local owner = start(function() return assert(lock:acquire(PATIENCE)) end)
       assert.equal(1, #here:nodes())
+      assert.is_true(lock:is_held(owner))
+      owner = nil -- luacheck: ignore 311
       wait.eventually(function()
         collect()
         client:poll()
