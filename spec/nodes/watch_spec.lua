@@ -182,7 +182,7 @@ describe("a watch", function()
     assert(holder:release(path .. "/lock"))
     becomes(seen, "9")
     assert.equal(1, most)
-    assert.is_true(#seen <= 3)
+    assert.is_true(#seen <= 4) -- what was known at the release, what was being read, the last
   end)
 
   it("goes on over a cut, a new session, and one that nobody can carry on", function()

@@ -30,6 +30,7 @@ local JAVA = {
 -- The netty jars are for servers with TLS: Debian's zookeeper.jar names only some of those that it needs.
 local CLASSPATH = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar"
   .. ":/usr/share/java/netty-codec.jar:/usr/share/java/netty-resolver.jar"
+local DAY = 24 * 60 * 60 * 1000 -- ms
 local MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
 local function read_file(path)
@@ -72,10 +73,9 @@ local function launch(self)
   local command = { output = self.folder .. "/log", cwd = self.folder,
     env = self.options.clock and faketime.env(self.options.clock) or process.PLAIN }
   for _, word in ipairs(JAVA) do command[#command + 1] = word end
-  if self.options.container_check_interval then
-    table.insert(command, ("-Dznode.container.checkIntervalMs=%d"):format(self.options.container_check_interval))
-    table.insert(command, "-Dznode.container.maxPerMinute=100000")
-  end
+  local interval = self.options.container_check_interval or DAY
+  table.insert(command, ("-Dznode.container.checkIntervalMs=%d"):format(interval))
+  table.insert(command, "-Dznode.container.maxPerMinute=100000")
   for _, flag in ipairs(self.options.jvm or {}) do command[#command + 1] = flag end
   for _, word in ipairs { "-cp", CLASSPATH, MAIN, self.folder .. "/zoo.cfg" } do command[#command + 1] = word end
   self.log_start = #read_file(self.folder .. "/log")
@@ -124,7 +124,8 @@ end
 ---@field tick_time integer? ms, 200
 ---@field min_session_timeout integer? ms, two ticks
 ---@field max_session_timeout integer? ms, 600000: a node that goes within wait.PATIENCE has been deleted
----@field container_check_interval integer? ms between looks for empty containers (the server's default is a minute)
+---@field container_check_interval integer? ms between looks for empty containers, a day: a spec that looks into an
+---  empty directory must not meet the look that deletes it (the server's default is a minute)
 ---@field config table<string, any>? more lines for the configuration
 ---@field jvm string[]? more flags for java
 ---@field clock integer? its wall clock is so many seconds ahead of the true time, or behind it if negative
