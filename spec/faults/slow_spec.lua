@@ -7,8 +7,13 @@ local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local SESSION, ONE_WAY, PATIENCE = 4, 0.7, wait.PATIENCE
-local REASON = "^answers take 1%.%d s; a session of 4 s allows 0%.5 s$"
+local SESSION, ONE_WAY, PATIENCE = 6, 0.7, wait.PATIENCE
+local MOST = SESSION / 8 -- seconds that an answer may take
+
+local function says_reason(why)
+  local seconds = why:match("^answers take (%d+%.%d) s; a session of 6 s allows 0%.75 s$")
+  assert.is_true(seconds ~= nil and tonumber(seconds) > MOST, why)
+end
 
 describe("a link that is too slow for the session timeout #once", function()
   local zk, link, slow, healthy, lines
@@ -59,7 +64,7 @@ describe("a link that is too slow for the session timeout #once", function()
       return slow:stats().waiting == 1 and #assert(healthy:mutex("/slow/lock"):participants()) == 2
     end, PATIENCE)
     assert(healthy:mutex("/slow/lock"):release())
-    assert(healthy:mutex("/slow/lock"):acquire(3 * SESSION))
+    assert(healthy:mutex("/slow/lock"):acquire(PATIENCE))
     wait.eventually(function()
       slow:poll(0.1)
       return answer
@@ -68,8 +73,7 @@ describe("a link that is too slow for the session timeout #once", function()
     assert.equal("disconnected", answer[2])
     assert.equal("connected", slow:state())
     assert.equal(1, warnings())
-    local latency = slow:stats().latency
-    assert.is_true(latency > 1.3 and latency < 2, ("%.3f seconds"):format(latency))
+    assert.is_true(slow:stats().latency > MOST)
   end)
 
   it("is the third result of an acquire, and warned of once", function()
@@ -77,7 +81,7 @@ describe("a link that is too slow for the session timeout #once", function()
     for _ = 1, 2 do
       local token, err, why = slow:mutex("/slow/alone"):acquire(600)
       assert.same({ nil, "disconnected" }, { token, err })
-      assert.truthy(why:find(REASON), why)
+      says_reason(why)
     end
     assert.equal(1, warnings())
     link:delay(0)
@@ -85,7 +89,7 @@ describe("a link that is too slow for the session timeout #once", function()
     wait.eventually(function()
       assert(slow:mutex("/slow/alone"):release())
       assert(slow:mutex("/slow/alone"):acquire(PATIENCE))
-      return slow:stats().latency < 0.5
+      return slow:stats().latency < MOST / 2
     end, PATIENCE)
   end)
 
@@ -93,7 +97,7 @@ describe("a link that is too slow for the session timeout #once", function()
     slow_down()
     local token, err, why = slow:mutex("/slow/place", { fair = false }):acquire(600)
     assert.same({ nil, "disconnected" }, { token, err })
-    assert.truthy(why:find(REASON), why)
+    says_reason(why)
   end)
 
   it("is told to a caller whose client has the node and cannot hand it on, and warned of", function()
