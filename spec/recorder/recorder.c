@@ -11,7 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SESSIONS = 3, PATHS = 6, OPS = 40, LINES = 256, PARTS = 4, BATCH_MOST = 12, KEPT = 8 };
+enum {
+    SESSIONS = 3,
+    PATHS = 6,
+    OPS = 40,
+    LINES = 256,
+    PARTS = 4,
+    BATCH_MOST = 12,
+    FIRSTS_MOST = 4,
+    KEPT = 8
+};
 
 typedef struct session {
     zhandle_t *handle;
@@ -32,6 +41,7 @@ static struct {
 static size_t known_count;
 static uint64_t chance;
 static char root[64];
+static char latest[128]; /* the node that was made last by a create alone */
 static bool answered;
 static bool held; /* the third server knows nothing of what is written now */
 
@@ -121,14 +131,21 @@ static void on_names(int rc, const struct String_vector *names, const struct Sta
     end_answer((session *)ctx, line);
 }
 
+static void note_made(int rc, const char *path) {
+    if (rc == ZOK)
+        snprintf(latest, sizeof latest, "%s", path);
+}
+
 static void on_string(int rc, const char *value, const void *ctx) {
     char line[512];
+    note_made(rc, value);
     snprintf(line, sizeof line, "answer %d %s", rc, rc == ZOK ? below_root(value) : "-");
     end_answer((session *)ctx, line);
 }
 
 static void on_made(int rc, const char *path, const struct Stat *stat, const void *ctx) {
     char line[512], text[256];
+    note_made(rc, path);
     print_stat(text, sizeof text, rc == ZOK ? stat : NULL);
     snprintf(line, sizeof line, "answer %d %s%s", rc, rc == ZOK ? below_root(path) : "-", text);
     end_answer((session *)ctx, line);
@@ -313,17 +330,21 @@ static int any_version(void) {
     return any(2) ? -1 : (int)any(3);
 }
 
-static struct ACL read_entries[2];
-static struct ACL_vector read_acl = {2, read_entries};
+static struct ACL open_entries[2];
+static struct ACL_vector open_acl = {2, open_entries};
 
 static struct ACL_vector *any_acl(void) {
-    switch (any(6)) {
+    const unsigned which = any(6);
+    switch (which) {
     case 0:
         return &ZOO_CREATOR_ALL_ACL;
-    case 1:
-        read_entries[0] = (struct ACL){ZOO_PERM_READ, ZOO_ANYONE_ID_UNSAFE};
-        read_entries[1] = (struct ACL){ZOO_PERM_ALL, ZOO_AUTH_IDS};
-        return &read_acl;
+    case 1: /* everybody may read there ... */
+    case 2: /* ... or queue in that directory, but not write to it */
+        open_entries[0] = (struct ACL){ZOO_PERM_READ, ZOO_ANYONE_ID_UNSAFE};
+        open_entries[1] = (struct ACL){ZOO_PERM_ALL, ZOO_AUTH_IDS};
+        if (which == 2)
+            open_entries[0].perms |= ZOO_PERM_CREATE | ZOO_PERM_DELETE;
+        return &open_acl;
     default:
         return &ZOO_OPEN_ACL_UNSAFE;
     }
@@ -429,7 +450,8 @@ static void add_mark(const char *directory) {
 
 /* Mostly one that is there. */
 static const char *any_directory(void) {
-    return any(4) ? root : any_path();
+    const unsigned which = any(5);
+    return which == 0 ? any_path() : which < 3 ? latest : root;
 }
 
 /* Deletes, the same one twice among them, creates in any directories, and the mark. */
@@ -443,6 +465,32 @@ static int ask_batch(session *s) {
         add_create(any_directory(), "/n-", ZOO_EPHEMERAL_SEQUENTIAL);
     if (any(2))
         add_mark(any_directory());
+    return zoo_amulti(s->handle, op_count, ops, results, on_multi, s);
+}
+
+/* The write to the directory of a create: its stat tells how many are there, at that moment. */
+static void add_write(const char *directory) {
+    printf(" set %s", below_root(directory));
+    zoo_set_op_init(&ops[op_count], batch_path(directory, ""), "", 0, -1, &stats[op_count]);
+    op_count++;
+}
+
+/* Deletes, and creates whose directories are written to: mostly behind the create. */
+static int ask_firsts(session *s) {
+    op_count = 0;
+    memset(results, 0, sizeof results);
+    printf("firsts");
+    for (unsigned n = kept_count ? any(3) : 0; n > 0; n--)
+        add_delete(kept[any(kept_count < KEPT ? kept_count : KEPT)]);
+    for (unsigned n = 1 + any(FIRSTS_MOST); n > 0; n--) {
+        const char *directory = any_directory();
+        const bool is_behind = any(8) > 0;
+        if (!is_behind)
+            add_write(directory);
+        add_create(directory, "/n-", ZOO_EPHEMERAL_SEQUENTIAL);
+        if (is_behind)
+            add_write(directory);
+    }
     return zoo_amulti(s->handle, op_count, ops, results, on_multi, s);
 }
 
@@ -474,7 +522,7 @@ static int ask_unwatch(session *s, const char *path) {
                                    (void_completion_t *)on_void, s);
 }
 
-enum { ANYTHING = 19, READS = 7, READS_LAST = 13 };
+enum { ANYTHING = 22, READS = 7, READS_LAST = 13 };
 
 /* What is written waits for the leader, who is not heard. */
 static unsigned any_question(const session *s) {
@@ -482,9 +530,11 @@ static unsigned any_question(const session *s) {
 }
 
 static int ask(session *s) {
-    const char *path = any_path();
+    const unsigned question = any_question(s);
+    const bool reads = question >= READS && question < READS_LAST;
+    const char *path = reads && any(4) == 0 ? root : any_path();
     const watcher_fn watcher = any(2) ? on_watch : NULL;
-    switch (any_question(s)) {
+    switch (question) {
     case 0:
     case 1:
     case 2:
@@ -518,6 +568,10 @@ static int ask(session *s) {
         return zoo_aset_acl(s->handle, path, any_version(), any_acl(), on_void, s);
     case 15:
         return ask_multi(s);
+    case 16:
+    case 17:
+    case 18:
+        return ask_firsts(s);
     default:
         return ask_batch(s);
     }

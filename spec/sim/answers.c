@@ -58,12 +58,10 @@ int sim_tell_acl(sim_request *r) {
     char id[] = "somebody:secret";
     struct ACL entries[2] = {{ZOO_PERM_ALL, ZOO_ANYONE_ID_UNSAFE}};
     struct ACL_vector acl = {1, entries};
-    if (r->acl != ZKL_ACL_OPEN)
-        entries[0] = (struct ACL){ZOO_PERM_ALL, {(char *)"digest", id}};
-    if (r->acl == ZKL_ACL_READ) {
-        entries[1] = entries[0];
-        entries[0] = (struct ACL){ZOO_PERM_READ, ZOO_ANYONE_ID_UNSAFE};
-        acl.count = 2;
+    if (r->kept) {
+        acl.count = r->kept == ZOO_PERM_ALL ? 1 : 2;
+        entries[0].perms &= ~r->kept;
+        entries[acl.count - 1] = (struct ACL){ZOO_PERM_ALL, {(char *)"digest", id}};
     }
     ((acl_completion_t)r->completion)(r->rc, r->rc == ZOK ? &acl : NULL,
                                       r->rc == ZOK ? &r->part.stat : NULL, r->ctx);

@@ -29,16 +29,16 @@ static char *text_of(const char *data, int length) {
     return text;
 }
 
-static zkl_acl acl_of(const struct ACL_vector *acl) {
-    if (acl->count == 2)
-        return ZKL_ACL_READ;
-    return strcmp(acl->data[0].id.scheme, "auth") == 0 ? ZKL_ACL_CREATOR : ZKL_ACL_OPEN;
+/* The first entry is everybody's, unless there is only the asker's. */
+static int kept_of(const struct ACL_vector *acl) {
+    const bool is_for_all = strcmp(acl->data[0].id.scheme, "world") == 0;
+    return ZOO_PERM_ALL & ~(is_for_all ? acl->data[0].perms : 0);
 }
 
 static void fill_create(sim_part *p, const char *data, int length, const struct ACL_vector *acl,
                         int mode) {
     p->data = text_of(data, length);
-    p->acl = acl_of(acl);
+    p->kept = kept_of(acl);
     p->sequence = mode == ZOO_PERSISTENT_SEQUENTIAL || mode == ZOO_EPHEMERAL_SEQUENTIAL;
     p->mode = mode == ZOO_EPHEMERAL              ? FAKE_EPHEMERAL
               : mode == ZOO_EPHEMERAL_SEQUENTIAL ? FAKE_EPHEMERAL_SEQUENCE
@@ -138,7 +138,7 @@ int zoo_aset_acl(zhandle_t *zh, const char *path, int version, struct ACL_vector
                  void_completion_t completion, const void *ctx) {
     sim_request *r = ask(OP_SET_ACL, path, sim_tell_void, (plain *)completion, ctx);
     r->part.version = version;
-    r->part.acl = acl_of(acl);
+    r->part.kept = kept_of(acl);
     return sim_submit(zh, r);
 }
 

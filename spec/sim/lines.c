@@ -53,23 +53,23 @@ static uint64_t bit_of(sim_place place) {
 
 /* ---- operators ---- */
 
-static void set_acl(sim_place place, zkl_acl acl) {
+static void set_acl(sim_place place, int kept) {
     sim_request *r = sim_request_new(OP_SET_ACL, sim_line_path(place));
-    r->part.acl = acl;
+    r->part.kept = kept;
     r->identity = OPERATOR;
     sim_ensemble_write(r);
     sim_request_drop(r);
 }
 
-static void close_line(sim_place place, zkl_acl acl) {
+static void close_line(sim_place place, int kept) {
     SAY("operator: nobody is admitted to %s", sim_line_path(place));
-    set_acl(place, acl);
+    set_acl(place, kept);
     lines.closed |= bit_of(place);
     lines.was_closed |= bit_of(place);
 }
 
 static void open_line(sim_place place) {
-    set_acl(place, ZKL_ACL_OPEN);
+    set_acl(place, 0);
     lines.closed &= ~bit_of(place);
 }
 
@@ -101,7 +101,7 @@ static void make_trouble(sim_event *event) {
         reap_all();
         break;
     case CLOSE:
-        close_line(lines.place, ZKL_ACL_READ);
+        close_line(lines.place, ZOO_PERM_ALL & ~ZOO_PERM_READ);
         break;
     case OPEN:
     case TROUBLES:
@@ -243,7 +243,7 @@ void sim_lines_make(void) {
     for (int p = PLACES; p < sim_places(); p++) {
         sim_do(OP_CREATE, sim_line_path((sim_place)p), "", FAKE_CONTAINER, NULL);
         if (sim_once_in(CLOSED_ONE_IN))
-            close_line((sim_place)p, sim_once_in(2) ? ZKL_ACL_READ : ZKL_ACL_CREATOR);
+            close_line((sim_place)p, ZOO_PERM_ALL & ~(sim_once_in(2) ? ZOO_PERM_READ : 0));
     }
     lines.are_made = true;
 }

@@ -56,7 +56,7 @@ void sim_changes_forget(int64_t zxid) {
 /* ---- who may ---- */
 
 static fake_rules rules_at(const fake_node *node, int64_t view) {
-    fake_rules rules = {.acl = node->acl, .keeper = node->keeper, .aversion = node->aversion};
+    fake_rules rules = {.kept = node->kept, .keeper = node->keeper, .aversion = node->aversion};
     for (const fake_rules *f = node->former; f && f->until > view; f = f->older)
         rules = *f;
     return rules;
@@ -66,8 +66,7 @@ static bool may_in(const fake_node *node, const sim_request *r, int permission, 
     if (!node || !r->from)
         return true; /* operators may do everything */
     const fake_rules rules = rules_at(node, view);
-    return rules.acl == ZKL_ACL_OPEN || rules.keeper == r->identity ||
-           (rules.acl == ZKL_ACL_READ && permission == ZOO_PERM_READ);
+    return !(rules.kept & permission) || rules.keeper == r->identity;
 }
 
 static bool may(const fake_node *node, const sim_request *r, int permission) {
@@ -78,7 +77,7 @@ bool sim_may_read(const fake_node *node, uint64_t identity, int64_t view) {
     if (!node)
         return true;
     const fake_rules rules = rules_at(node, view);
-    return rules.acl != ZKL_ACL_CREATOR || rules.keeper == identity;
+    return !(rules.kept & ZOO_PERM_READ) || rules.keeper == identity;
 }
 
 static fake_op refused_as(sim_op op) {
@@ -140,7 +139,7 @@ static struct Stat stat_of(const fake_node *node, int64_t view) {
 static int create(const sim_request *r, sim_part *p) {
     fake_node *above, *node = NULL;
     const bool has_place = fake_parent(sim_tree, p->path, &above);
-    if (p->acl != ZKL_ACL_OPEN && !r->identity)
+    if (p->kept && !r->identity)
         return ZINVALIDACL;
     if (!has_place)
         return ZNONODE;
@@ -156,9 +155,8 @@ static int create(const sim_request *r, sim_part *p) {
         node->mode = FAKE_PERSISTENT;
         node->owner = 0;
     }
-    node->acl = p->acl;
-    node->keeper = p->acl == ZKL_ACL_OPEN ? 0 : r->identity;
-    node->closed = p->acl == ZKL_ACL_CREATOR;
+    node->kept = p->kept;
+    node->keeper = p->kept ? r->identity : 0;
     p->made = sim_copy(node->path);
     p->stat = stat_of(node, FAKE_LATEST);
     note(EVENT_CREATED, node);
@@ -210,7 +208,7 @@ static int check(const sim_request *r, const sim_part *p) {
 
 static int set_acl(const sim_request *r, const sim_part *p) {
     fake_node *node = fake_find(sim_tree, p->path, FAKE_LATEST);
-    if (p->acl != ZKL_ACL_OPEN && r->from && !r->identity)
+    if (p->kept && r->from && !r->identity)
         return ZINVALIDACL;
     if (!node)
         return ZNONODE;
@@ -219,10 +217,10 @@ static int set_acl(const sim_request *r, const sim_part *p) {
     if (p->version != -1 && p->version != node->aversion)
         return ZBADVERSION;
     fake_rules *former = sim_new(sizeof *former);
-    *former = (fake_rules){node->former, sim_tree->zxid, node->acl, node->keeper, node->aversion};
+    *former = (fake_rules){node->former, sim_tree->zxid, node->kept, node->keeper, node->aversion};
     node->former = former;
-    node->acl = p->acl;
-    node->keeper = p->acl == ZKL_ACL_OPEN ? 0 : r->identity;
+    node->kept = p->kept;
+    node->keeper = p->kept ? r->identity : 0;
     node->aversion++;
     return ZOK;
 }
@@ -267,8 +265,8 @@ static void undo(size_t first_change, const int64_t *pzxids) {
     }
 }
 
-/* A batch of 64 creates and deletes, and a mark. */
-enum { PARTS_MOST = 64 + 3 };
+/* 64 creates, and a write behind each of them. */
+enum { PARTS_MOST = 2 * 64 };
 
 /* All or nothing: the answer to the one that fails is its own, to those behind it that it was not
  * tried. */
@@ -403,8 +401,7 @@ static int read_out(sim_request *r, int64_t view) {
         list(r, node, view);
         return ZOK;
     case OP_GET_ACL:
-        r->acl = rules_at(node, view).acl;
-        r->keeper = rules_at(node, view).keeper;
+        r->kept = rules_at(node, view).kept;
         return ZOK;
     default:
         return ZOK;

@@ -48,7 +48,7 @@ typedef struct sim_part {
     int32_t version;
     fake_mode mode;
     bool sequence; /* of a node that is not ephemeral, too */
-    zkl_acl acl;
+    int kept;      /* the permissions that its ACL leaves to those with the asker's credentials */
     int watch;
     /* what became of it */
     int rc;
@@ -73,8 +73,7 @@ struct sim_request {
     char *data; /* the answer's, beside part.rc, part.stat, part.made */
     char **names;
     size_t name_count;
-    zkl_acl acl;
-    uint64_t keeper;
+    int kept; /* likewise */
 
     /* the library's */
     sim_request *next;

@@ -44,7 +44,7 @@ typedef struct fake_edition {
 typedef struct fake_rules {
     struct fake_rules *older;
     int64_t until; /* a view that goes so far has the ones after it */
-    zkl_acl acl;
+    int kept;
     uint64_t keeper;
     int32_t aversion;
 } fake_rules;
@@ -58,8 +58,8 @@ struct fake_node {
     int64_t owner;               /* the session of an ephemeral node */
     fake_mode mode;
     bool closed;        /* its ACL lets only its maker do anything */
-    zkl_acl acl;        /* ... and, for those who look closer (spec/sim), who may do what ... */
-    uint64_t keeper;    /* ... beside everybody: whose credentials it was made with; 0: nobody's */
+    int kept;           /* for those who look closer (spec/sim): permissions that only ... */
+    uint64_t keeper;    /* ... he has with whose credentials it was made; 0: nobody */
     fake_rules *former; /* likewise */
     int32_t version, aversion;
     int32_t next; /* sequence of the next child: how many have been made */
