@@ -17,12 +17,24 @@ describe("a recipe #once", function()
     for _, path in ipairs { "/shop", "/cron", "/accounts" } do here.tree:delete_tree(path) end
   end)
 
-  --- The recipe as a program: what is the reader's own before it, what looks at it behind it.
-  local function program(title, before, after)
+  --- The recipe as a program: what is the reader's own before it, what looks at it behind it. Where it waits for 2 or 5
+  --- seconds, it waits for so many; nil: as long as a busy machine may need.
+  local function program(title, before, after, seconds)
     local block = page:below(title)[1]
     assert.equal("lua", block.language)
-    return PREAMBLE .. (before or "") .. "\n" .. block.text .. (after or "")
+    local text = block.text:gsub("(:%l+%()[25]%f[,)]", "%1" .. (seconds or here.patience))
+    return PREAMBLE .. (before or "") .. "\n" .. text .. (after or "")
   end
+
+  --- Until the client notices an outage, the servers answer fast enough; from then on nothing is certain.
+  local CERTAIN = [[
+    local mutex = client.mutex
+    client.mutex = function(self, path)
+      local lock = mutex(self, path)
+      lock.validity = function() return self:state() == "suspended" and 0 or 60 end
+      return lock
+    end
+  ]]
 
   local function start(...)
     local child = wait.spawn_lua(program(...), {}, { env = { ZOOKEEPER = here.zk.hosts } })
@@ -98,7 +110,7 @@ describe("a recipe #once", function()
   it("sells nothing when the lock is taken", function()
     assert(here.tree:create("/shop/item-42/stock", "20", { parents = true }))
     assert(here:connect():mutex("/shop/item-42/lock"):acquire(here.patience))
-    assert.equal("nil\ttimeout\n", run("Do not sell more than the stock", nil, "print(sell())"))
+    assert.equal("nil\ttimeout\n", run("Do not sell more than the stock", nil, "print(sell())", 1))
   end)
 
   it("refuses late writes in a database, all of them or none", function()
@@ -269,7 +281,7 @@ describe("a recipe #once", function()
   end)
 
   local REACT = "React to a loss, and to somebody who asks for the lock"
-  local ROWS = [[
+  local ROWS = CERTAIN .. [[
     local function rows()
       local n = 0
       return function() n = n + 1 if n <= %s then return n end end
@@ -310,17 +322,8 @@ describe("a recipe #once", function()
       way:cut()
     end
 
-    --- The servers are silent for so long that nothing is certain any more; each row waits for a line of the spec.
-    local SILENT = [[
-      local mutex = client.mutex
-      client.mutex = function(self, path)
-        local lock = mutex(self, path)
-        local validity = lock.validity
-        lock.validity = function(...) return self:state() == "suspended" and 0 or validity(...) end
-        return lock
-      end
-    ]]
-    local ROWS_BEHIND = SILENT .. [[
+    --- Each row waits for a line of the spec.
+    local ROWS_BEHIND = CERTAIN .. [[
       local function rows()
         local n = 0
         return function() n = n + 1 if n <= LAST then return n end end
@@ -369,7 +372,7 @@ describe("a recipe #once", function()
     ]]
 
     it("sells nothing and fills the cache without servers", function()
-      local child = start_behind(DECIDE, WORK)
+      local child = start_behind(DECIDE, WORK, nil, 2)
       assert.equal("ready", child:read_line(here.patience))
       break_way()
       child:write("\n")
@@ -383,7 +386,7 @@ describe("a recipe #once", function()
       assert.equal("sold\nfilled\n", finish(child))
       local other = here:connect()
       for _, path in ipairs { "/shop/stock", "/shop/cache" } do assert(other:mutex(path):acquire(here.patience)) end
-      child = start_behind(DECIDE, WORK)
+      child = start_behind(DECIDE, WORK, nil, 1)
       assert.equal("ready", child:read_line(here.patience))
       child:write("\n")
       assert.equal("not sold: timeout\n", finish(child))
