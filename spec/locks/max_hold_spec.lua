@@ -43,26 +43,33 @@ describe("max_hold", function()
   end)
 
   it("bounds validity", function()
-    assert(lock:acquire(PATIENCE))
-    assert.is_true(lock:validity() <= 0.5)
-    assert.is_true(lock:is_held())
-    lock:release()
+    local long = here:connect({ session_timeout = 600 }):mutex(path .. "/long", { max_hold = 60 })
+    assert(long:acquire(PATIENCE))
+    assert.is_true(long:validity() <= 60)
+    assert.is_true(long:is_held())
+    assert(long:release())
   end)
 
   it("is not prolonged by a reentrant acquire", function()
     local token = assert(lock:acquire(PATIENCE))
     wait.eventually(function() return lock:validity() < 0.3 end)
-    if lock:acquire(PATIENCE) == token then assert.is_true(lock:validity() < 0.3) end
-    wait.eventually(function() return client:stats().lost > 0 end) -- not when its time is over: the keeper comes later
+    local is_same = lock:acquire(PATIENCE) == token -- else it was over by then
+    if is_same then assert.is_true(lock:validity() < 0.3) end
+    local losses = is_same and 1 or 2
+    wait.eventually(function() return client:stats().lost == losses end) -- the keeper comes when its time is over
     assert.same({ nil, "lost" }, { lock:release() })
     assert.same({ nil, "not owner" }, { lock:release() })
   end)
 
   it("leaves a shorter hold alone", function()
-    assert(lock:acquire(PATIENCE))
-    assert.is_true(lock:release())
+    wait.eventually(function() -- a slow machine may need longer than max_hold
+      assert(lock:acquire(PATIENCE))
+      return lock:release()
+    end)
     assert.is_true(client:flush(PATIENCE))
-    assert.equal(0, client:stats().lost)
+    local lost = client:stats().lost
+    wait.rest(0.6) -- max_hold passes
+    assert.equal(lost, client:stats().lost)
   end)
 
   it("ends the hold even if it is shorter than the clock's grain", function()

@@ -139,9 +139,12 @@ describe("with fair = false #once", function()
 
   describe("a place", function()
     it("goes when no caller has wanted it for the time of linger", function()
-      place:idle { linger = 0.2 }
-      assert.equal(1, #here:nodes())
+      local lock = place:shared { linger = 0.2 }
+      assert(lock:acquire(PATIENCE))
+      local released = wait.now()
+      assert(lock:release())
       here:becomes(0)
+      assert.is_true(wait.now() - released >= 0.2)
     end)
 
     it("with linger = 0 goes with the release", function()
