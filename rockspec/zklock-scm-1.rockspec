@@ -83,6 +83,7 @@ build = {
       ["zklock.base.acl"] = "lua/zklock/base/acl.lua",
       ["zklock.base.bag"] = "lua/zklock/base/bag.lua",
       ["zklock.base.check"] = "lua/zklock/base/check.lua",
+      ["zklock.base.each"] = "lua/zklock/base/each.lua",
       ["zklock.base.errors"] = "lua/zklock/base/errors.lua",
       ["zklock.base.fifo"] = "lua/zklock/base/fifo.lua",
       ["zklock.base.finalizer"] = "lua/zklock/base/finalizer.lua",

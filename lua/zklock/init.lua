@@ -9,6 +9,7 @@
 ---     lock:release()
 ---     client:close()
 local core = require "zklock.core"
+local each = require "zklock.base.each"
 local version = require "zklock.version"
 
 -- First, before other files use functions that another version of the C module may lack.
@@ -64,7 +65,7 @@ local function check_auth(auth)
   end
   if auth[1] == nil then auth = { auth } end
   local flat, count = {}, 0
-  for _ in pairs(auth) do count = count + 1 end
+  for _ in each(auth) do count = count + 1 end
   for i = 1, count do
     local name = count > 1 and ("options.auth[%d]"):format(i) or "options.auth"
     flat[2 * i - 1], flat[2 * i] = check_credential(auth[i], name)
@@ -167,8 +168,8 @@ function zklock.interrupt_on(name, ...)
   for i = 1, math.max(1, select("#", name, ...)) do
     check.word(names[i], i == 1 and "name" or "name " .. i, SIGNALS)
   end
-  for _, each in ipairs(names) do
-    if not core.interrupt_on(each) then error("zklock.interrupt_on must be called from the main thread", 2) end
+  for _, one in ipairs(names) do
+    if not core.interrupt_on(one) then error("zklock.interrupt_on must be called from the main thread", 2) end
   end
 end
 

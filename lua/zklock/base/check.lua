@@ -2,6 +2,7 @@
 --- check: checks the arguments of public functions. Everything here raises at the level of the
 --- public function's caller, with a message that names the argument.
 local core = require "zklock.core"
+local each = require "zklock.base.each"
 local text = require "zklock.base.text"
 
 local check = {}
@@ -177,7 +178,7 @@ function check.paths(value, name, level, chroot)
   level = level or CALLER
   if type(value) ~= "table" then refuse(name, "list of paths", type(value), level) end
   local count = 0
-  for _ in pairs(value) do count = count + 1 end
+  for _ in each(value) do count = count + 1 end
   if count == 0 or count ~= #value then
     refuse(name, "list of paths", count == 0 and "an empty table" or "a table that is not a list", level)
   end
@@ -201,7 +202,7 @@ end
 
 local function words_of(known)
   local words = {}
-  for word in pairs(known) do words[#words + 1] = "'" .. word .. "'" end
+  for word in each(known) do words[#words + 1] = "'" .. word .. "'" end
   table.sort(words)
   return words
 end
@@ -214,7 +215,7 @@ function check.options(options, name, known, level, is_secret)
   if options == nil then return {} end
   level = level or CALLER
   if type(options) ~= "table" then refuse(name, "table or nil", type(options), level) end
-  for key in pairs(options) do
+  for key in each(options) do
     if known[key] == nil and is_secret then
       local names = table.concat(words_of(known), ", ")
       error(("bad argument '%s': unknown option; expected: %s"):format(name, names), level)

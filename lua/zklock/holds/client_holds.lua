@@ -4,6 +4,7 @@
 local Bag = require "zklock.base.bag"
 local Losses = require "zklock.holds.losses"
 local core = require "zklock.core"
+local each = require "zklock.base.each"
 local owner = require "zklock.owners.owner"
 
 local quietly = core.quietly
@@ -77,7 +78,7 @@ end
 --- The coroutine that waits for the hold, or has waited for it and not received it.
 ---@return thread|table|nil
 function ClientHolds:coroutine_of(hold)
-  for here, expected in pairs(self.unhanded) do
+  for here, expected in each(self.unhanded) do
     if expected == hold then return here end
   end
   return nil

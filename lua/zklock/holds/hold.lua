@@ -3,6 +3,7 @@
 local Callbacks = require "zklock.run.callbacks"
 local Waits = require "zklock.run.waits"
 local core = require "zklock.core"
+local each = require "zklock.base.each"
 local owner = require "zklock.owners.owner"
 
 local quietly = core.quietly
@@ -188,7 +189,7 @@ function Hold:take_back(here, caller)
     self:finish("taken_back")
   end
   if self.state == "failed" then
-    for waiter in pairs(self.waiters or NONE) do waits:wake(waiter) end
+    for waiter in each(self.waiters or NONE) do waits:wake(waiter) end
   end
   waits:unpark(here)
   holds:unbind(self, caller)

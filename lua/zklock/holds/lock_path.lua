@@ -2,6 +2,7 @@
 --- lock_path: what the owners of one client hold or wait for at one path. All handles of that path share it, so
 --- reentrancy and exclusion span them.
 local core = require "zklock.core"
+local each = require "zklock.base.each"
 local owner = require "zklock.owners.owner"
 
 local quietly = core.quietly
@@ -89,10 +90,10 @@ end
 
 --- True if both tables contain the same settings.
 local function same(a, b)
-  for name, value in pairs(a) do
+  for name, value in each(a) do
     if b[name] ~= value then return false end
   end
-  for name in pairs(b) do
+  for name in each(b) do
     if a[name] == nil then return false end
   end
   return true
@@ -104,7 +105,7 @@ end
 function LockPath:adopt(settings)
   local former, read = self.settings, self.read
   if former and same(former, settings) then return true end
-  for hold in pairs(self.present) do hold:end_rest() end
+  for hold in each(self.present) do hold:end_rest() end
   if former and (next(self.present) or read and next(read.present)) then return false end
   self.settings = settings
   if read then read.settings = settings end
@@ -188,7 +189,7 @@ end
 --- A listener for revocations was set: it gets the revocations that have come so far.
 function LockPath:tell_revoked()
   for _, holds in ipairs { self.by_owner, self.by_ending_owner } do
-    for _, hold in pairs(holds) do hold:tell_revoked() end
+    for _, hold in each(holds) do hold:tell_revoked() end
   end
 end
 
@@ -203,7 +204,7 @@ local READERS_MOST = 64
 
 local function reap_readers(read)
   local looked = 0
-  for hold in pairs(read.present) do
+  for hold in each(read.present) do
     give_back_of_dead(hold)
     looked = looked + 1
     if looked == READERS_MOST then break end
@@ -216,7 +217,7 @@ function LockPath:reap()
   if self.read then reap_readers(self.read) end
   if self.write then give_back_of_dead(self.write.holder) end
   if self.multilocks ~= NONE then
-    for multilock in pairs(self.multilocks) do give_back_of_dead(multilock.holder) end
+    for multilock in each(self.multilocks) do give_back_of_dead(multilock.holder) end
   end
   if self.parts then
     for _, part in ipairs(self.parts) do part:reap() end
@@ -232,7 +233,7 @@ end
 
 local function is_held_in_others(part, who, but)
   if part.multilocks == NONE then return false end
-  for multilock in pairs(part.multilocks) do
+  for multilock in each(part.multilocks) do
     if multilock ~= but and multilock:is_held_by(who) then return true end
   end
   return false

@@ -5,6 +5,7 @@
 --- coroutine that watches resumes it.
 local blocking = require "zklock.loop.blocking"
 local copas = require "copas"
+local each = require "zklock.base.each"
 local is_yieldable = require "zklock.base.yieldable"
 local protected = require "zklock.base.protected"
 
@@ -105,7 +106,7 @@ else
   end
 
   function Host:resume_due()
-    for waiter in pairs(self.waiting) do
+    for waiter in each(self.waiting) do
       if waiter:left() == 0 then self:resume(waiter) end
     end
     while self.due[1] do
@@ -120,7 +121,7 @@ else
   end
 
   function Host:is_late()
-    for waiter in pairs(self.waiting) do
+    for waiter in each(self.waiting) do
       if waiter:left() == 0 then return true end
     end
     return false

@@ -5,6 +5,7 @@
 local blocking = require "zklock.loop.blocking"
 local condition = require "cqueues.condition"
 local cqueues = require "cqueues"
+local each = require "zklock.base.each"
 local protected = require "zklock.base.protected"
 
 local adapter = { name = "cqueues" }
@@ -27,7 +28,7 @@ end
 
 --- True if a controller that is not closed still watches.
 local function is_watched(host)
-  for controller in pairs(host.stations) do
+  for controller in each(host.stations) do
     if is_closed(controller) then host.stations[controller] = nil end
   end
   return next(host.stations) ~= nil
@@ -129,7 +130,7 @@ end
 --- coroutines that nothing resumes.
 local function adopt(host, controller)
   local numbers = {}
-  for number in pairs(host.pending) do numbers[#numbers + 1] = number end
+  for number in each(host.pending) do numbers[#numbers + 1] = number end
   table.sort(numbers)
   for _, number in ipairs(numbers) do
     local begin = host.pending[number]

@@ -13,6 +13,7 @@ local hap = rawget(_G, "core")
 if type(hap) ~= "table" or not hap.register_task then error("only valid inside HAProxy", 0) end
 
 local core = require "zklock.core"
+local each = require "zklock.base.each"
 local protected = require "zklock.base.protected"
 
 local quietly = core.quietly
@@ -203,18 +204,18 @@ end
 --- HAProxy stops: lets go of all its sockets.
 local function let_go()
   is_stopping = true
-  for host in pairs(hosts) do
+  for host in each(hosts) do
     if host.socket then host.socket:drop() end
   end
   for _, bell in ipairs(spare) do hang_up(bell) end
   spare = {}
-  for _, bell in pairs(waiting) do
+  for _, bell in each(waiting) do
     if bell then bell.socket:ring() end
   end
 end
 
 local function is_in_use()
-  for host in pairs(hosts) do
+  for host in each(hosts) do
     local stats = host.native:stats()
     if stats.held > 0 or stats.waiting > 0 then return true end
   end
@@ -224,14 +225,14 @@ end
 --- True if a waiter that has been woken does not run, or in some rounds if anybody holds or waits.
 local function is_collection_due(round)
   local is_late = next(rung) ~= nil
-  for waiter in pairs(rung) do rung[waiter] = nil end
+  for waiter in each(rung) do rung[waiter] = nil end
   return is_late or round % ROUNDS == 0 and is_in_use()
 end
 
 local function take_all()
   local list = {}
   quietly(function()
-    for host in pairs(hosts) do list[#list + 1] = host end
+    for host in each(hosts) do list[#list + 1] = host end
   end)
   for _, host in ipairs(list) do host:take() end
 end

@@ -40,6 +40,7 @@
 ---                         asks for that, `close` never waits, and the session ends in the
 ---                         background
 
+local each = require "zklock.base.each"
 local text = require "zklock.base.text"
 
 local loop = {}
@@ -91,7 +92,7 @@ end
 
 local function names()
   local list = {}
-  for name in pairs(MODULES) do list[#list + 1] = "'" .. name .. "'" end
+  for name in each(MODULES) do list[#list + 1] = "'" .. name .. "'" end
   table.sort(list)
   return table.concat(list, ", ")
 end
@@ -107,7 +108,7 @@ local function named(name, level)
 end
 
 local function check_fields(adapter, level)
-  for field, expected in pairs(FIELDS) do
+  for field, expected in each(FIELDS) do
     local got = type(adapter[field])
     local wanted = expected:match("^%a+")
     if got ~= wanted and not (expected:find("?", 1, true) and got == "nil") then

@@ -3,6 +3,7 @@
 local Client = require "zklock.client"
 local Publisher = require "zklock.metrics.publisher"
 local Store = require "zklock.metrics.store"
+local each = require "zklock.base.each"
 local page = require "zklock.metrics.page"
 local page_json = require "zklock.metrics.page_json"
 local render = require "zklock.metrics.render"
@@ -58,7 +59,7 @@ function nginx.serve(dict)
 end
 
 local function have_all_written(found)
-  for worker in pairs(found.gauges) do
+  for worker in each(found.gauges) do
     if not found.part[worker] then return false end
   end
   return true

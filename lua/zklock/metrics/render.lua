@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --- render: writes a snapshot in Prometheus' text format, version 0.0.4.
+local each = require "zklock.base.each"
 local families = require "zklock.metrics.families"
 
 local LE = families.le
@@ -14,7 +15,7 @@ end
 
 local function sorted_keys(of)
   local keys = {}
-  for key in pairs(of) do keys[#keys + 1] = key end
+  for key in each(of) do keys[#keys + 1] = key end
   table.sort(keys)
   return keys
 end

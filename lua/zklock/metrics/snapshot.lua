@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- snapshot: what clients have counted up to a moment, as plain numbers under the texts of their labels. Each series
 --- that can occur is there, also at 0. The buckets of a histogram are not cumulative.
+local each = require "zklock.base.each"
 local families = require "zklock.metrics.families"
 local text = require "zklock.base.text"
 
@@ -16,7 +17,7 @@ local BUCKETS = #families.bounds
 
 --- The gauges with the label `lock`, by the field of the counts of one name.
 local GAUGES = {}
-for field, name in pairs { held = "held", waiting = "waiting", standing_by = "standing_by",
+for field, name in each { held = "held", waiting = "waiting", standing_by = "standing_by",
   oldest_wait = "oldest_wait_seconds", oldest_hold = "oldest_hold_seconds", last_run = "last_run_timestamp_seconds" } do
   GAUGES[field] = families.of["zklock_" .. name]
 end
@@ -75,7 +76,7 @@ local function add_counts(into, name, counts)
   for _, result in ipairs(families.runs) do
     merge_value(counters.zklock_runs_total, lock .. "," .. label("result", result), counts.runs[result], "sum")
   end
-  for field, family in pairs(GAUGES) do
+  for field, family in each(GAUGES) do
     if counts[field] then merge_value(gauges[family.name], lock, counts[field], family.merge) end
   end
 end
@@ -130,7 +131,7 @@ function snapshot.merge(into, from)
   for _, family in ipairs(families) do
     local field = FIELDS[family.type]
     local target = into[field][family.name]
-    for labels, value in pairs(from[field][family.name] or {}) do
+    for labels, value in each(from[field][family.name] or {}) do
       if family.type == "histogram" then
         add_histogram(target, labels, value)
       else

@@ -3,6 +3,7 @@
 --- What one worker has now is under keys of its own, which expire. The store never evicts a key: a
 --- full dictionary refuses, and the store counts each refusal.
 local core = require "zklock.core"
+local each = require "zklock.base.each"
 
 ---@class zklock.metrics.Store
 ---@field private dict table
@@ -217,10 +218,10 @@ function Store:read()
     if kind == "gauges" then since[rest] = age end
   end
   found.since = since
-  for key in pairs(self.seen) do
+  for key in each(self.seen) do
     if not found.count[key] then miss(self, key) end
   end
-  for key in pairs(found.count) do self.seen[key] = true end
+  for key in each(found.count) do self.seen[key] = true end
   return found
 end
 

@@ -2,6 +2,7 @@
 --- tally: snapshots of numbers as keys of a shared dictionary, and back. Each bucket of a histogram
 --- is a number of its own, and the reader sums them up: so a read between two writes still finds
 --- `+Inf` equal to the count.
+local each = require "zklock.base.each"
 local families = require "zklock.metrics.families"
 local snapshots = require "zklock.metrics.snapshot"
 
@@ -50,12 +51,12 @@ end
 ---@param written table<string, number> what of this client is in the dictionary
 ---@param snapshot zklock.Snapshot
 function tally.add(store, written, snapshot)
-  for family, list in pairs(snapshot.counters) do
-    for labels, value in pairs(list) do add(store, written, family, "", labels, value) end
+  for family, list in each(snapshot.counters) do
+    for labels, value in each(list) do add(store, written, family, "", labels, value) end
   end
-  for labels, value in pairs(snapshot.gauges[KEPT]) do keep(store, KEPT, labels, value) end
-  for family, list in pairs(snapshot.histograms) do
-    for labels, histogram in pairs(list) do
+  for labels, value in each(snapshot.gauges[KEPT]) do keep(store, KEPT, labels, value) end
+  for family, list in each(snapshot.histograms) do
+    for labels, histogram in each(list) do
       add(store, written, family, "sum", labels, histogram.sum)
       for i = 1, #families.bounds do add(store, written, family, i, labels, histogram[i]) end
     end
@@ -68,13 +69,13 @@ end
 ---@return string
 function tally.write_gauges(store, snapshot)
   local lines = {}
-  for family, list in pairs(snapshot.gauges) do
+  for family, list in each(snapshot.gauges) do
     local merged = {}
-    for labels, value in pairs(family ~= KEPT and list or {}) do
+    for labels, value in each(family ~= KEPT and list or {}) do
       local common = common_labels(store, labels) or 'lock="other"'
       snapshots.merge_value(merged, common, value, families.of[family].merge)
     end
-    for labels, value in pairs(merged) do lines[#lines + 1] = ("%.17g %s|%s"):format(value, family, labels) end
+    for labels, value in each(merged) do lines[#lines + 1] = ("%.17g %s|%s"):format(value, family, labels) end
   end
   return table.concat(lines, "\n")
 end
@@ -119,8 +120,8 @@ end
 --- A lock's name that was counted once keeps its gauges, at 0, when the clients that knew it are gone.
 --- Those that every name has are there without a name, too.
 local function add_zeros(gauges, histograms)
-  for _, list in pairs(gauges) do
-    for labels in pairs(list['lock=""'] and histograms.zklock_wait_seconds or {}) do
+  for _, list in each(gauges) do
+    for labels in each(list['lock=""'] and histograms.zklock_wait_seconds or {}) do
       list[labels] = list[labels] or 0
     end
   end
@@ -134,10 +135,10 @@ function tally.read(found, errors)
   local whole = snapshots.empty()
   local counted = { counters = { zklock_metrics_errors_total = { [""] = errors } }, histograms = {}, gauges = {},
     locks = {} }
-  for key, value in pairs(found.count) do enter(counted, key, value) end
+  for key, value in each(found.count) do enter(counted, key, value) end
   add_zeros(whole.gauges, counted.histograms)
   snapshots.merge(whole, counted)
-  for worker, text in pairs(found.gauges) do
+  for worker, text in each(found.gauges) do
     local gauges = read_gauges(text, found.since[worker])
     snapshots.merge(whole, { counters = {}, histograms = {}, gauges = gauges, locks = {} })
   end

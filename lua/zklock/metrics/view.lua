@@ -2,6 +2,7 @@
 --- view: what the page for operators shows, put together from the parts of all workers. page and
 --- page_json write it.
 local core = require "zklock.core"
+local each = require "zklock.base.each"
 local part = require "zklock.metrics.part"
 
 local view = {}
@@ -25,7 +26,7 @@ local view = {}
 
 --- The parts by the numbers of their workers.
 local function read_parts(found, into)
-  for name, written in pairs(found.part) do
+  for name, written in each(found.part) do
     local one = part.read(written)
     if one.worker then
       into.parts[#into.parts + 1] = one
@@ -34,7 +35,7 @@ local function read_parts(found, into)
       into.silent[#into.silent + 1] = name
     end
   end
-  for name in pairs(found.gauges) do
+  for name in each(found.gauges) do
     if not found.part[name] then into.silent[#into.silent + 1] = name end
   end
   table.sort(into.silent)
@@ -76,7 +77,7 @@ local function group(parts, filter)
       if filter == "" or has(lock, filter) then matches[row] = true end
     end
   end
-  for row in pairs(matches) do
+  for row in each(matches) do
     oldest_first(row.holds)
     oldest_first(row.waits)
     list[#list + 1] = row

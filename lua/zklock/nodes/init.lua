@@ -2,6 +2,7 @@
 --- nodes: reading, writing and watching nodes that are no locks. These are methods of the client.
 local check = require "zklock.base.check"
 local core = require "zklock.core"
+local each = require "zklock.base.each"
 local node_requests = require "zklock.nodes.node_requests"
 local ops = require "zklock.nodes.ops"
 local Watch = require "zklock.nodes.watch"
@@ -199,5 +200,5 @@ end
 ---@param to zklock.Client the class
 return function(to)
   class = to
-  for name, method in pairs(Client) do to[name] = method end
+  for name, method in each(Client) do to[name] = method end
 end

@@ -5,6 +5,7 @@
 local acl = require "zklock.base.acl"
 local check = require "zklock.base.check"
 local core = require "zklock.core"
+local each = require "zklock.base.each"
 local text = require "zklock.base.text"
 
 local ops = {}
@@ -77,7 +78,7 @@ end
 local function create_options(client, options, name, among, level)
   options = check.options(options, name, CREATE_OPTIONS, level + 1)
   local flags = ""
-  for option, flag in pairs(FLAGS) do
+  for option, flag in each(FLAGS) do
     local value = options[option]
     if value ~= nil and check.bool(value, name .. "." .. option, level + 1) then flags = flags .. flag end
   end
@@ -111,7 +112,7 @@ local ENTRIES = { set = { "path", "data", "version" }, create = { "path", "data"
 --- Raises if an op has an entry that nothing would read: `version = 3` instead of a version in its place.
 local function check_entries(op, kind, name, level)
   local words = ENTRIES[kind]
-  for key in pairs(op) do
+  for key in each(op) do
     local is_known = type(key) == "number" and key >= 1 and key <= #words + 1 and key % 1 == 0
     if not is_known then
       refuse(name, ("unknown entry '%s'; '%s' takes %s, in this order"):format(text.shown(key), kind,
@@ -141,7 +142,7 @@ end
 function ops.list(client, value, level)
   if type(value) ~= "table" then refuse("ops", ("list expected, got %s"):format(type(value)), level) end
   local count, list = 0, {}
-  for _ in pairs(value) do count = count + 1 end
+  for _ in each(value) do count = count + 1 end
   if count ~= #value then refuse("ops", "list expected, got a table that is not a list", level) end
   for i = 1, count do
     local op, name = value[i], ("ops[%d]"):format(i)

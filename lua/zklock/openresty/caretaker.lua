@@ -2,6 +2,8 @@
 --- caretaker: checks periodically whether each client's timers still exist, because nginx drops
 --- some silently. It also tells the clients when nginx tells the worker to exit. All clients of a
 --- worker share one timer.
+local each = require "zklock.base.each"
+
 local caretaker = {}
 
 --- Seconds between two checks. If nginx drops one run of this timer, it still schedules the next
@@ -13,7 +15,7 @@ local begun = false
 
 --- When a worker exits, nginx runs all its timers early.
 local function round(premature)
-  for host in pairs(hosts) do
+  for host in each(hosts) do
     if premature then host:leave() else host:tend() end
   end
 end

@@ -4,6 +4,7 @@
 --- owner. When a request ends, nginx calls a cleanup handler in C, and the engine posts an event.
 local base = require "resty.core.base"
 local core = require "zklock.core"
+local each = require "zklock.base.each"
 local ffi = require "ffi"
 local ownership = require "zklock.owners.owner"
 local subrequests = require "zklock.openresty.subrequests"
@@ -55,7 +56,7 @@ end
 --- True if no request is left but our own timers. Once the client has been collected, nothing
 --- reports the end of requests, so this function checks each one.
 function Visits:is_empty()
-  for _, visit in pairs(self.back[1] and {} or self.list) do
+  for _, visit in each(self.back[1] and {} or self.list) do
     if visit.native:ended() then visit:finish() end
   end
   return self.guests == 0
@@ -165,7 +166,7 @@ end
 
 --- The parent of a subrequest runs before the notifier has reported the subrequest's end.
 local function end_parts(visits)
-  for visit in pairs(visits.parts) do
+  for visit in each(visits.parts) do
     if visit.native:ended() then visit:finish() end
   end
 end
@@ -222,7 +223,7 @@ end
 --- All light threads of the visit have ended.
 function Visit:end_threads()
   local client = self.visits.back[1]
-  for thread, owner in pairs(self.owners or NONE) do
+  for thread, owner in each(self.owners or NONE) do
     if client then client.lifetimes:abandon(owner) end
     self.owners[thread] = nil
   end
@@ -238,8 +239,8 @@ end
 ---@return boolean more true: a light thread still holds or waits
 function Visits:end_threads()
   local client, more = self.back[1], false
-  for visit in pairs(client and self.threaded or {}) do
-    for thread, owner in pairs(visit.owners) do
+  for visit in each(client and self.threaded or {}) do
+    for thread, owner in each(visit.owners) do
       if is_over(visit, thread, owner) then
         client.lifetimes:abandon(owner)
         visit.owners[thread] = nil
@@ -270,8 +271,8 @@ function Visit:finish()
   local client = visits.back[1]
   if client then
     if self.owner then client.lifetimes:abandon(self.owner) end
-    for _, owner in pairs(self.owners or NONE) do client.lifetimes:abandon(owner) end
-    for request in pairs(self.requests or NONE) do request:abandon() end
+    for _, owner in each(self.owners or NONE) do client.lifetimes:abandon(owner) end
+    for request in each(self.requests or NONE) do request:abandon() end
   end
   visits.list[self.address] = nil
   if self.is_guest then visits.guests = visits.guests - 1 end

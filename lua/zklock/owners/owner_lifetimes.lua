@@ -3,6 +3,7 @@
 --- requests of nginx. Each owner has a share: the set of its holds and waits. Nothing reports the
 --- end of an owner, so the client checks its owners. When it finds one that has ended, it gives the
 --- holds back.
+local each = require "zklock.base.each"
 local finalizer = require "zklock.base.finalizer"
 local core = require "zklock.core"
 local owner = require "zklock.owners.owner"
@@ -51,7 +52,7 @@ end
 --- rest. In LuaJIT and Lua 5.1 this runs one cycle of the collector later, because they collect the
 --- value of a weak key after the key.
 local function drop_all(share)
-  for subject in pairs(share) do subject:drop() end
+  for subject in each(share) do subject:drop() end
 end
 
 --- The owner's number, if it has one. Our own objects store it themselves, for the first client
@@ -151,7 +152,7 @@ end
 --- the last one may remove the owner.
 local function give_back(lifetimes, number)
   local who, share = lifetimes.whos[number], lifetimes.shares[number]
-  for subject in pairs(share) do
+  for subject in each(share) do
     subject:abandon(who)
     take_out(lifetimes, share, subject)
   end

@@ -3,6 +3,7 @@
 --- runs in its own coroutine, which the loop creates if it can, and may wait there.
 local Waits = require "zklock.run.waits"
 local core = require "zklock.core"
+local each = require "zklock.base.each"
 local errors = require "zklock.base.errors"
 local owner = require "zklock.owners.owner"
 
@@ -301,7 +302,7 @@ function Callbacks:run()
 end
 
 local function tell_all(self)
-  for poller in pairs(self.pollers) do poller.told = true end
+  for poller in each(self.pollers) do poller.told = true end
   self.waits:wake_all(self.pollers)
 end
 

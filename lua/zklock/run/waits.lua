@@ -5,6 +5,7 @@
 local Deadlines = require "zklock.run.deadlines"
 local blocking = require "zklock.loop.blocking"
 local core = require "zklock.core"
+local each = require "zklock.base.each"
 local errors = require "zklock.base.errors"
 local owner = require "zklock.owners.owner"
 local protected = require "zklock.base.protected"
@@ -341,7 +342,7 @@ end
 --- This client is closed. A coroutine that is parked here for another client moves to that client's
 --- loop.
 local function move_out(self)
-  for thread, waiter in pairs(self.parked) do
+  for thread, waiter in each(self.parked) do
     local waits = waiter._waits
     if waits ~= self then
       unpark(self, thread)
@@ -383,7 +384,7 @@ end
 
 --- Ends the waits of all waiters in the set, and empties it.
 function Waits:wake_all(set)
-  for waiter in pairs(set) do
+  for waiter in each(set) do
     self:wake(waiter)
     set[waiter] = nil
   end
@@ -410,7 +411,7 @@ local function companions(self)
   local list, known, at = {}, { [self] = true }, 0
   local waits = self
   while waits do
-    for other in pairs(waits.abroad) do
+    for other in each(waits.abroad) do
       if not known[other] then
         known[other] = true
         list[#list + 1] = other
