@@ -136,19 +136,24 @@ static void set_patience(zkl_heart *heart) {
     heart->context->patience = heart->slow < CHAIN ? heart->validity.timeout : 0;
 }
 
-/* One pause of a server makes all the answers slow that it holds back: together they are one. */
+/* One pause of a server makes all the answers slow that it holds back: together they are one. A
+ * request that was handed over before the link found its server counts from then on. It may have
+ * taken longer, so its answer can be slow for certain, but never quick. */
 static void count_slow(zkl_heart *heart, zkl_nanos handed, zkl_nanos now) {
-    if (now - handed <= zkl_validity_slowest(&heart->validity)) {
-        heart->slow = 0;
-    } else if (!heart->slow || handed >= heart->slowed) {
-        heart->slow++;
+    const zkl_nanos sent = handed > heart->met ? handed : heart->met;
+    if (now - sent <= zkl_validity_slowest(&heart->validity)) {
+        if (handed >= heart->met)
+            heart->slow = 0;
+    } else if (!heart->slow || sent >= heart->slowed) {
         heart->slowed = now;
+        if (++heart->slow == CHAIN)
+            heart->due = 0; /* waiters leave with this answer, not with the next one */
     }
     set_patience(heart);
 }
 
 /* The grain for reporting `unsure`: not every answer needs a check of all waiters. */
-#define TOLD_GRAIN(timeout) ((timeout) / 24)
+#define DUE_GRAIN(timeout) ((timeout) / 24)
 
 /* Only time that ends with an answer counts: a silent server is not a slow one. */
 static void count_unsure(zkl_heart *heart, zkl_nanos now) {
@@ -159,9 +164,9 @@ static void count_unsure(zkl_heart *heart, zkl_nanos now) {
     if (now <= since || !is_wanted(heart))
         return;
     context->unsure += now - since;
-    if (context->unsure < heart->told + TOLD_GRAIN(heart->validity.timeout))
+    if (context->unsure < heart->due)
         return;
-    heart->told = context->unsure;
+    heart->due = context->unsure + DUE_GRAIN(heart->validity.timeout);
     heart->unsure(heart);
 }
 
@@ -170,14 +175,14 @@ void zkl_heart_answered(zkl_heart *heart, zkl_proof proof, zkl_nanos handed) {
         return;
     const zkl_nanos now = zkl_context_now(heart->context);
     zkl_validity_answered(&heart->validity, proof, handed, now);
-    if ((proof == ZKL_PROOF_LEADER || proof == ZKL_PROOF_QUORUM) && handed >= heart->met) {
-        measure(heart, now - handed);
-        count_slow(heart, handed, now);
-    }
     if (proof == ZKL_PROOF_QUORUM)
         heart->proving = false;
-    if (proof == ZKL_PROOF_QUORUM || proof == ZKL_PROOF_LEADER)
+    if (proof == ZKL_PROOF_QUORUM || proof == ZKL_PROOF_LEADER) {
+        if (handed >= heart->met)
+            measure(heart, now - handed);
+        count_slow(heart, handed, now);
         heart->vain = heart->bearable = 0;
+    }
     publish(heart);
     if (proof != ZKL_PROOF_NONE)
         count_unsure(heart, now);

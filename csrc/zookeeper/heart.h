@@ -27,7 +27,7 @@ struct zkl_heart {
     zkl_nanos sent;   /* the same moment, which stays */
     zkl_nanos met;    /* when the link found its server */
     zkl_nanos heard;  /* when the latest useful answer was read; or met */
-    zkl_nanos told;   /* context->unsure at the latest call of `unsure` */
+    zkl_nanos due;    /* once context->unsure is so much, `unsure` is called again */
     /* how long answers of the leader or a quorum take, smoothed; 0: none so far */
     zkl_nanos latency;
     /* How many answers in a row took too long for any chain, each to a request that was handed

@@ -25,6 +25,8 @@ const sim_known sim_known_histories[] = {
     {"does not say that a multilock was held when its session had ended", 204,
      "12,13,14,15,18,20,24"},
     {"takes a node out of the others' way when answers never come in time", 357, "154"},
+    {"takes a node out of the others' way with the third slow answer that a client gets", 551009816,
+     NULL},
     {"says unknown of a mark that the next holder has written over", 70368744180355, NULL},
     {NULL, 0, NULL},
 };

@@ -15,7 +15,8 @@
  *   1.5 L         the client learns that its node is first: an event, then a list
  *   L + T/24      the next answer, with which it gives up: three answers were too slow by then
  *   L/2           the delete arrives
- * That is 3 L + T/24, or 1.4 T. */
+ * That is 3 L + T/24, or 1.4 T. A client that has just started makes a node after L/2 at the
+ * earliest, has three answers after 3 L, and gives up with the third: the same without T/24. */
 #define KEPT_MOST(timeout) ((timeout) / 2 * 3)
 
 /* A gap between two answers counts as half of T at most. With a longer one the servers are silent:

@@ -147,7 +147,7 @@ static void time_counts_that_ends_with_an_answer(void) {
     one->heart.validity.until = 0;
     answer(0, ZKL_PROOF_LEADER);
     one->context.unsure = 1;
-    one->heart.told = 0;
+    one->heart.due = 0;
     one->context.counters.waiting = 1;
     answer(3, ZKL_PROOF_LEADER);
     CHECK_INT(counted(), 3000);
@@ -226,6 +226,50 @@ static void a_new_connection_does_not_make_a_slow_link_quick(void) {
     CHECK_INT(patience(), T);
 }
 
+/* An answer that takes so long since the link has its server, to what was handed over before. */
+static void early_answer(double took) {
+    const zkl_nanos handed = one->heart.met - 9 * ZKL_SECOND;
+    fake_now = one->heart.met + zkl_clock_duration(took);
+    zkl_heart_answered(&one->heart, ZKL_PROOF_LEADER, handed);
+}
+
+static void what_was_handed_over_before_the_connection_counts_from_then_on(void) {
+    one->heart.met = fake_now;
+    early_answer(IN_TIME);
+    answer(TOO_SLOW, ZKL_PROOF_LEADER);
+    answer(TOO_SLOW, ZKL_PROOF_LEADER);
+    CHECK_INT(patience(), T); /* the first may have been quick, two were not */
+    answer(IN_TIME, ZKL_PROOF_LEADER);
+    one->heart.met = fake_now;
+    early_answer(TOO_SLOW);
+    answer(TOO_SLOW, ZKL_PROOF_LEADER);
+    CHECK_INT(patience(), T);
+    answer(TOO_SLOW, ZKL_PROOF_LEADER);
+    CHECK_INT(patience(), 0);
+    one->heart.met = fake_now;
+    early_answer(IN_TIME); /* it may have taken longer than that */
+    CHECK_INT(patience(), 0);
+}
+
+static void with_the_third_slow_answer_callers_leave_at_once(void) {
+    fake_caller *c = first();
+    one->heart.validity.until = 0;
+    answer(0, ZKL_PROOF_LEADER);
+    answer(TOO_SLOW, ZKL_PROOF_LEADER);
+    answer(TOO_SLOW, ZKL_PROOF_LEADER);
+    fake_now += TOO_SLOW * ZKL_SECOND;
+    const zkl_nanos handed = fake_now - TOO_SLOW * ZKL_SECOND;
+    zkl_heart_answered(&one->heart, ZKL_PROOF_LEADER, handed - 1); /* 0.1 s sooner: all are asked */
+    fake_leave(one);
+    CHECK(fake_waits(c));
+    fake_now += ZKL_SECOND / 10;
+    zkl_heart_answered(&one->heart, ZKL_PROOF_LEADER, handed);
+    fake_leave(one);
+    CHECK_FAILED(c, ZKL_DISCONNECTED);
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
 static void a_caller_that_is_first_leaves_with_the_next_answer(void) {
     fake_caller *c = first();
     one->context.patience = 0;
@@ -285,6 +329,10 @@ int main(int argc, char **argv) {
         {"answers that one pause has held back are one", answers_that_one_pause_held_back_are_one},
         {"a new connection does not make a slow link quick",
          a_new_connection_does_not_make_a_slow_link_quick},
+        {"what was handed over before the connection counts from then on",
+         what_was_handed_over_before_the_connection_counts_from_then_on},
+        {"with the third slow answer callers leave at once",
+         with_the_third_slow_answer_callers_leave_at_once},
         {"a caller that is first leaves with the next answer",
          a_caller_that_is_first_leaves_with_the_next_answer},
         {"latency is smoothed, and slow answers weigh more",
