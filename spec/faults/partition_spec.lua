@@ -13,7 +13,7 @@ local visitor = require "spec.support.visitor"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local SESSION = 3 -- seconds, of those that are cut off
+local SESSION = 10 -- seconds, of those that are cut off
 local PATIENCE = wait.PATIENCE
 local DIRECTIONS = { "both", "to_server", "to_client" }
 local ROLES = { "idle", "waiting", "holding", "releasing", "asking" }
@@ -69,6 +69,13 @@ describe("a silent partition #slow", function()
 
   local function is_inside(who) eventually(function() return who.inside end, who.name .. " to be granted the lock") end
 
+  --- What a release has returned. While the servers answer slowly, nobody can say whether the hold was good to its end.
+  ---@return boolean certain
+  local function given_back(ok, err)
+    assert.is_true(ok or err == "unknown", err)
+    return ok == true
+  end
+
   -- ---- what they do before, and in the dark ------------------------------------------------------------------------
 
   local enter, go_dark = {}, {}
@@ -95,12 +102,12 @@ describe("a silent partition #slow", function()
 
   function enter.asking(party)
     assert(party.ours:acquire(PATIENCE)) -- so that the path is there
-    assert.is_true(party.ours:leave())
+    given_back(party.ours:leave())
     assert.is_true(party.client:flush(PATIENCE))
   end
 
   function go_dark.releasing(party)
-    assert.is_true(party.ours:leave())
+    given_back(party.ours:leave())
     assert.is_false(party.ours.lock:is_held(party.ours))
   end
 
@@ -237,12 +244,14 @@ describe("a silent partition #slow", function()
 
   function kept.holding(party)
     local ours = party.ours
-    assert.equal(ours.token, ours.lock:acquire(PATIENCE, ours)) -- waits for the session
-    assert.is_true(ours.lock:is_held(ours))
+    eventually(function() -- while answers are slow, nothing is certain again
+      assert.equal(ours.token, ours.lock:acquire(PATIENCE, ours)) -- waits for the session
+      local held = ours.lock:is_held(ours)
+      return given_back(ours.lock:release(ours)) and held
+    end, "certainty")
     assert.equal(party.node, (party.queue:first()))
-    assert.is_true(ours.lock:release(ours))
     assert.is_false(party.last.inside)
-    assert.is_true(ours:leave())
+    given_back(ours:leave())
     is_served(party.last)
   end
 
@@ -312,14 +321,14 @@ describe("a silent partition #slow", function()
 
   it("shorter than the session timeout is noticed at two thirds of it, and everything is kept", function()
     local in_time
-    for _ = 1, 3 do -- on a machine that stands still for a second a session may end: then once more
+    for _ = 1, 5 do -- on a machine that stands still for a second a session may end: then once more
       local began = begin()
       in_time = all_suspended(began)
       heal()
       each_party("*", function(party) in_time = in_time and party.client:stats().sessions == 1 end)
       if in_time then break end
     end
-    assert.is_true(in_time, "their sessions were over before they knew, or soon after, three times")
+    assert.is_true(in_time, "their sessions were over before they knew, or soon after, five times")
     each_party("*", function(party)
       kept[party.role](party)
       assert.same({}, party.losses)
