@@ -43,11 +43,11 @@ describe("a request with a body", function()
         proxy_request_buffering off;
       }
       location /exec { content_by_lua_block {
-        client:mutex("@path@"):with(30, function() ngx.exec("/body") end)
+        client:mutex("@path@"):with(60, function() ngx.exec("/body") end)
       } }
       location /exit { content_by_lua_block {
         ngx.thread.spawn(function() ngx.req.read_body() end)
-        client:mutex("@path@"):with(30, function() ngx.exit(403) end)
+        client:mutex("@path@"):with(60, function() ngx.exit(403) end)
       } }
       location /small { client_max_body_size 5; content_by_lua_block {
         assert(client:mutex("@path@"):acquire(60))

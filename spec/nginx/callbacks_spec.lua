@@ -43,7 +43,7 @@ describe("a callback inside nginx", function()
     assert(other:acquire(path .. "-second", PATIENCE))
     start [[
       location / { content_by_lua_block { ngx.timer.at(0, function()
-        client:mutex("@path@"):request(20, function(token)
+        client:mutex("@path@"):request(60, function(token)
           ngx.shared.counts:set("seen", "called")
           while not ngx.shared.counts:get("go on") do ngx.sleep(0.01) end
           ngx.shared.counts:set("seen", "went on")
@@ -68,7 +68,7 @@ describe("a callback inside nginx", function()
   it("that calls ngx.exit or raises hurts nobody else, and its error is in the log", function()
     start [[
       location / { content_by_lua_block { ngx.timer.at(0, function()
-        local function ask(i, fn) client:mutex("@path@-" .. i):request(20, fn) end
+        local function ask(i, fn) client:mutex("@path@-" .. i):request(60, fn) end
         for i = 1, 100 do ask(i, function() ngx.exit(0) end) end
         ask("bad", function() error("a bad callback") end)
         for i = 101, 200 do ask(i, function() ngx.shared.counts:incr("seen", 1, 0) end) end
@@ -89,12 +89,12 @@ describe("a callback inside nginx", function()
         local said = setmetatable({}, { __tostring = function() return "a said error" end })
         local unsaid = setmetatable({}, { __tostring = function() error "no text" end })
         for i, object in ipairs { {}, said, unsaid } do
-          client:mutex("@path@-" .. i):request(20, function() error(object) end)
+          client:mutex("@path@-" .. i):request(60, function() error(object) end)
         end
         client:watch("@path@", function() error(said) end)
         client:job("@path@-job", function() error(said) end, { pause = 1000, pause_most = 1000 })
         for i = 4, 50 do
-          client:mutex("@path@-" .. i):request(20, function() ngx.shared.counts:incr("seen", 1, 0) end)
+          client:mutex("@path@-" .. i):request(60, function() ngx.shared.counts:incr("seen", 1, 0) end)
         end
       end) } }
     ]]
@@ -111,20 +111,20 @@ describe("a callback inside nginx", function()
   end)
 
   it("is called once, of more than nginx runs timers, all of which wait", function()
-    start [[
+    start([[
       location / { content_by_lua_block { ngx.timer.at(0, function()
-        for i = 1, 1200 do
-          client:mutex("@path@-" .. i):request(20, function(token, _, request)
+        for i = 1, 300 do
+          client:mutex("@path@-" .. i):request(60, function(token, _, request)
             ngx.sleep(0.01) -- a callback that yields
             request:release()
             if token then ngx.shared.counts:incr("seen", 1, 0) end
           end)
         end
       end) } }
-    ]]
+    ]], nginx.CLIENT .. "lua_max_pending_timers 200; lua_max_running_timers 50;")
     for round = 1, 3 do -- one timer is followed by another meanwhile
       web:get("/")
-      becomes(("%d"):format(1200 * round))
+      becomes(("%d"):format(300 * round))
     end
     assert.same({}, web:errors())
   end)
@@ -132,7 +132,7 @@ describe("a callback inside nginx", function()
   describe("of a request that nginx's request made", function()
     local MADE = [[
       location /hold { content_by_lua_block {
-        client:mutex("@path@"):request(20, function(token, err, request)
+        client:mutex("@path@"):request(60, function(token, err, request)
           ngx.shared.counts:set("held", request:is_held() and request:token() == token)
           ngx.shared.counts:set("seen", "called")
           while request:is_held() do ngx.sleep(0.01) end
@@ -144,14 +144,14 @@ describe("a callback inside nginx", function()
       location /wait { content_by_lua_block {
         local lock, semaphore = client:mutex("@path@"), client:semaphore("@path@-leases", 1)
         local function callback(_, err) ngx.shared.counts:set("seen", err or "granted") end
-        lock:request(20, callback)
-        semaphore:request(20, callback)
+        lock:request(60, callback)
+        semaphore:request(60, callback)
         while not ngx.shared.counts:get("leave") do ngx.sleep(0.01) end
       } }
       location /filter {
         content_by_lua_block { ngx.say("content") }
-        header_filter_by_lua_block { client:mutex("@path@-filter"):request(20, function() end) }
-        log_by_lua_block { client:mutex("@path@-log"):request(20, function() end) }
+        header_filter_by_lua_block { client:mutex("@path@-filter"):request(60, function() end) }
+        log_by_lua_block { client:mutex("@path@-log"):request(60, function() end) }
       }
       location /leave { content_by_lua_block { ngx.shared.counts:set("leave", true) } }
     ]]
@@ -190,7 +190,7 @@ describe("a callback inside nginx", function()
       start [[
         location /compute { content_by_lua_block {
           local before = client:stats().acquired
-          client:mutex("@path@"):request(20, function() ngx.shared.counts:set("seen", "called") end)
+          client:mutex("@path@"):request(60, function() ngx.shared.counts:set("seen", "called") end)
           repeat until client:stats().acquired > before
         } }
         location /abandoned { content_by_lua_block { ngx.say(client:stats().abandoned) } }
@@ -206,7 +206,7 @@ describe("a callback inside nginx", function()
       start [[
         location /cancel { content_by_lua_block {
           local before, told = client:stats().acquired
-          local request = client:mutex("@path@"):request(20, function(_, err) told = err end)
+          local request = client:mutex("@path@"):request(60, function(_, err) told = err end)
           repeat until client:stats().acquired > before
           local cancelled, held = request:cancel(), client:stats().held
           while not told do ngx.sleep(0.01) end
@@ -255,7 +255,7 @@ describe("a callback inside nginx", function()
     start([[
       location /wait { content_by_lua_block { ngx.say(client:mutex("@path@"):acquire(60)) } }
       location /close { content_by_lua_block {
-        client:mutex("@path@"):request(20, function(_, err) ngx.shared.counts:set("seen", err .. " " .. last_state) end)
+        client:mutex("@path@"):request(60, function(_, err) ngx.shared.counts:set("seen", err .. " " .. last_state) end)
         ngx.say(client:close(), " ", client:state(), " ", client:close())
       } }
     ]], [[
@@ -281,7 +281,7 @@ describe("a callback inside nginx", function()
     start [[
       location / { content_by_lua_block {
         for _ = 1, 200 do
-          client:mutex("@path@"):request(20, function(_, err)
+          client:mutex("@path@"):request(60, function(_, err)
             ngx.sleep(0.01) -- a callback that yields
             if err == "closed" then ngx.shared.counts:incr("seen", 1, 0) end
           end)
@@ -299,7 +299,7 @@ describe("a callback inside nginx", function()
     start [[
       location /poll { content_by_lua_block { ngx.say(client:poll(20)) } }
       location /ask { content_by_lua_block {
-        ngx.timer.at(0, function() client:mutex("@path@"):request(20, function() end) end)
+        ngx.timer.at(0, function() client:mutex("@path@"):request(60, function() end) end)
       } }
     ]]
     local call = web:begin("/poll")
@@ -316,7 +316,7 @@ describe("a callback inside nginx", function()
         local mine = package.loaded.mine
         local lock = mine:mutex("@path@")
         local token = assert(lock:acquire(60))
-        mine:mutex("@path@-2"):request(20, function() ngx.shared.counts:incr("seen", 1, 0) end)
+        mine:mutex("@path@-2"):request(60, function() ngx.shared.counts:incr("seen", 1, 0) end)
         ngx.say(lock:release())
       } }
     ]], "lua_shared_dict counts 1m;")

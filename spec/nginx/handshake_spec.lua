@@ -82,7 +82,7 @@ describe("a TLS handshake in nginx", function()
       ssl_session_fetch_by_lua_block {
         local lock = client:mutex("@path@")
         local token, err = lock:acquire(60)
-        zklock.kept = client:mutex("@path@-2"):request(5, function() end)
+        zklock.kept = client:mutex("@path@-2"):request(60, function() end)
         local said = ("%s %s %s"):format(ngx.get_phase(), token and "true" or err, zklock.kept:state())
         ngx.shared.counts:set("seen", said)
       }

@@ -67,7 +67,7 @@ local SERVER = [[
   location = /many { content_by_lua_block {
     local n = tonumber(ngx.var.arg_n)
     ngx.timer.at(0, function()
-      for i = 1, n do held[i] = client:mutex("@path@/many-" .. i):request(20, function() end) end
+      for i = 1, n do held[i] = client:mutex("@path@/many-" .. i):request(60, function() end) end
     end)
   } }
 ]]

@@ -479,7 +479,7 @@ describe("inside nginx", function()
           package.loaded.lease = assert(client:semaphore("@path@", 1):acquire(60))
         } }
         location /request { content_by_lua_block {
-          client:semaphore("@path@", 1):request(20, function(got) package.loaded.lease = got end)
+          client:semaphore("@path@", 1):request(60, function(got) package.loaded.lease = got end)
           while not package.loaded.lease do ngx.sleep(0.001) end
         } }
         location /stay { content_by_lua_block {
@@ -550,7 +550,7 @@ describe("inside nginx", function()
           end
           local ways = {
             function() assert(lock:acquire(60)) work() assert(lock:acquire(0)) lock:release() lock:release() end,
-            function() assert(lock:with(20, function(token) work(nil, token) end)) end,
+            function() assert(lock:with(60, function(token) work(nil, token) end)) end,
             function() local guard = assert(lock:guard(20)) work(nil, guard:token()) assert(guard:release()) end,
             function() assert(lock:acquire(60)) work() end, -- it ends, and with that its hold
           }

@@ -50,7 +50,7 @@ describe("a release without certainty inside nginx", function()
 
   local SERVER = [[
     location /with { content_by_lua_block {
-      local ok, err, done, more = lock:with(20, function()
+      local ok, err, done, more = lock:with(60, function()
         pause(lock)
         return "done", 7
       end)
@@ -76,7 +76,7 @@ describe("a release without certainty inside nginx", function()
       ngx.say(tostring(ok), " ", err, " ", tostring(lease:is_held()))
     } }
     location /callback { content_by_lua_block {
-      local request = lock:request(20, function() end)
+      local request = lock:request(60, function() end)
       while request:state() ~= "held" do ngx.sleep(0.01) end
       pause(request)
       local ok, err = request:release()

@@ -31,8 +31,8 @@ describe("a worker of nginx that has served many", function()
           assert(ngx.timer.at(0, function() lock:acquire(60) end))
         end
         assert(lock:acquire(60))
-        lock:request(20, function() end)
-        client:semaphore("/nginx-wear/semaphore", 1):request(20, function(lease) return lease and lease:release() end)
+        lock:request(60, function() end)
+        client:semaphore("/nginx-wear/semaphore", 1):request(60, function(lease) return lease and lease:release() end)
       } }
       # The number of a type that is made now.
       location /types { content_by_lua_block {
@@ -82,7 +82,7 @@ describe("a worker of nginx that has served many", function()
         ngx.say(lock:acquire(60) ~= nil, " ", lock:release())
       } }
       location /look { content_by_lua_block {
-        local request = package.loaded.late:mutex("/nginx-wear/looked-at"):request(10, function() end)
+        local request = package.loaded.late:mutex("/nginx-wear/looked-at"):request(60, function() end)
         while request:state() == "waiting" do ngx.sleep(0.01) end
         ngx.say(request:state())
       } }
@@ -103,11 +103,11 @@ describe("a worker of nginx that has served many", function()
           locks[i] = package.loaded.late:mutex("/nginx-wear/lost/" .. i, { max_hold = 2 })
           locks[i]:on_lost(function() ngx.shared.counts:incr("seen", 1, 0) end)
           ngx.thread.spawn(function()
-            take(locks[i], 10)
+            take(locks[i], 60)
             while locks[i]:is_held() do ngx.sleep(0.01) end
             -- Its time is over; the loss is known when the next has it, and until then the request's end gives it back.
             local next_one = package.loaded.late:mutex("/nginx-wear/lost/" .. i, { max_hold = 2 })
-            take(next_one, 30, "the next")
+            take(next_one, 60, "the next")
             next_one:release("the next")
           end)
         end
@@ -149,10 +149,10 @@ describe("a worker of nginx that has served many", function()
         ngx.say(package.loaded.late:mutex("/nginx-wear/other"):is_held())
       } }
       location /request { content_by_lua_block {
-        package.loaded.late:mutex("/nginx-wear/other"):request(10, function() end)
+        package.loaded.late:mutex("/nginx-wear/other"):request(60, function() end)
       } }
       location /log { return 200; log_by_lua_block {
-        package.loaded.late:mutex("/nginx-wear/other"):request(10, function() end)
+        package.loaded.late:mutex("/nginx-wear/other"):request(60, function() end)
       } }
       location /spawn { return 200; log_by_lua_block { package.loaded.late:spawn(function() end) } }
       location /watch { return 200; log_by_lua_block {
@@ -287,7 +287,7 @@ describe("a worker of nginx that has served many", function()
           local lock = client:mutex("/nginx-wear/off")
           lock:on_lost(function() end)
           client:on_state(function() ngx.sleep(0.01) end) -- a callback that yields
-          lock:request(20, function() ngx.sleep(0.01) end) -- a callback that yields
+          lock:request(60, function() ngx.sleep(0.01) end) -- a callback that yields
           ngx.shared.counts:incr("begun", 1, 0)
           lock:acquire(60)
           ngx.sleep(20)
