@@ -6,7 +6,7 @@ local ensemble = require "spec.support.ensemble"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local SESSION = 6 -- seconds: the old leader stands still during an election, which the link must survive
+local SESSION = 15 -- seconds: the old leader stands still during an election, which the link must survive
 local PATIENCE = wait.PATIENCE
 
 -- The old leader misses the others after so many ticks of 200 ms: long after the election, also of a busy machine, and
