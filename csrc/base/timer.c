@@ -87,6 +87,7 @@ void zkl_timers_run(zkl_timers *timers, zkl_nanos now) {
     while (timers->first && timers->first->at <= now) {
         zkl_timer *timer = timers->first;
         detach(timers, timer);
-        timer->fire(timer);
+        if (timer->fire)
+            timer->fire(timer);
     }
 }

@@ -13,7 +13,8 @@ typedef struct zkl_timer zkl_timer;
 /* A timer is part of the object that it serves. Clear it before that object is freed. */
 struct zkl_timer {
     zkl_nanos at; /* 0: not set */
-    /* called after the timer was cleared: it may set the timer again */
+    /* called after the timer was cleared: it may set the timer again. NULL: the step in which the
+     * timer fires does the rest, because it ends with a look at what is due. */
     void (*fire)(zkl_timer *timer);
     zkl_timer *child, *next, *prev; /* a pairing heap; prev is the parent for a first child */
 };

@@ -28,7 +28,6 @@ bool zkl_lines_init(zkl_lines *lines, zkl_context *context, size_t node_bytes) {
     zkl_watch_budget_init(&lines->common.watch_budget, ZKL_WATCH_BUDGET_MOST);
     zkl_node_budget_init(&lines->common.node_budget, node_bytes);
     zkl_poll_rounds_init(&lines->common);
-    zkl_outbox_init(&lines->common.outbox);
     zkl_path_table_init(&lines->by_path, path_of);
     return zkl_table_reserve(&lines->by_path.table);
 }

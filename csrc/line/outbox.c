@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "line/outbox.h"
 
-/* Every step ends with a look at what is due, the timer's own step too. */
-static void on_time(zkl_timer *timer) {
-    (void)timer;
-}
-
-void zkl_outbox_init(zkl_outbox *outbox) {
-    outbox->timer.fire = on_time;
-}
-
 static void count(zkl_outbox *outbox, const zkl_dispatch *dispatch, zkl_dispatch_tally *tally,
                   int by) {
     switch (dispatch->state) {

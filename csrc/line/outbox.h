@@ -51,8 +51,6 @@ typedef struct zkl_outbox {
     zkl_list batches; /* batch: those on their way */
 } zkl_outbox;
 
-void zkl_outbox_init(zkl_outbox *outbox);
-
 /* The one setter of its state; the tally is its line's. */
 void zkl_outbox_set(zkl_outbox *outbox, zkl_dispatch *dispatch, zkl_dispatch_tally *tally,
                     zkl_dispatch_state state);

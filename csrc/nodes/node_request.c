@@ -40,7 +40,7 @@ static bool is_settled(zkl_node_request *e) {
 }
 
 void zkl_node_requests_step(zkl_nodes *nodes) {
-    bool open = zkl_context_is_linked(nodes->context) && !nodes->retry.at;
+    bool open = zkl_context_is_linked(nodes->context) && !nodes->retry.timer.at;
     ZKL_EACH (zkl_node_request, e, &nodes->waiting, item) {
         if (!is_settled(e) && open)
             open = zkl_node_request_hand_over(e);
@@ -48,7 +48,7 @@ void zkl_node_requests_step(zkl_nodes *nodes) {
 }
 
 void zkl_node_requests_resume(zkl_nodes *nodes) {
-    zkl_timer_clear(&nodes->context->timers, &nodes->retry);
+    zkl_timer_clear(&nodes->context->timers, &nodes->retry.timer);
 }
 
 void zkl_node_requests_unlink(zkl_nodes *nodes) {
@@ -82,14 +82,9 @@ void zkl_node_requests_forget(zkl_nodes *nodes, const zkl_contender *guard) {
 
 /* ---- life ---- */
 
-/* Every step ends with zkl_node_requests_step, so this one does, too. */
-static void retry(zkl_timer *timer) {
-    (void)timer;
-}
-
 void zkl_node_requests_init(zkl_nodes *nodes, zkl_context *context,
                             const _Atomic zkl_state *state) {
-    *nodes = (zkl_nodes){.context = context, .state = state, .retry.fire = retry};
+    *nodes = (zkl_nodes){.context = context, .state = state};
     zkl_barrier_init(&nodes->barrier, context);
 }
 

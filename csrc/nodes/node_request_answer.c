@@ -175,5 +175,5 @@ void zkl_node_request_answered(zkl_receiver *receiver, const zkl_return *asked,
         zkl_node_request_wait(
             e, zkl_barrier_refused(&e->nodes->barrier)); /* the read does not count */
     if (e->stage == ZKL_NODE_REQUEST_DONE && !zkl_status_passes(reply->rc))
-        e->nodes->pause = 0;
+        e->nodes->retry.pause = 0;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "nodes/node_request_state.h"
 
-#include "base/backoff.h"
 #include "base/status.h"
 #include "nodes/barrier.h"
 #include "paths/node_budget.h"
@@ -10,10 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
-
-/* Pauses after servers have refused for now. */
-#define PAUSE_FIRST (ZKL_SECOND / 20)
-#define PAUSE_MOST (2 * ZKL_SECOND)
 
 bool zkl_node_request_is_read(const zkl_node_request *e) {
     if (e->several)
@@ -147,14 +142,6 @@ void zkl_node_request_give_up(zkl_node_request *e, zkl_status status) {
     zkl_node_request_finish(e, zkl_node_request_is_unknown(e) ? ZKL_UNKNOWN : status);
 }
 
-/* If many are refused at once, the first one sets the pause. */
-static void wait_a_moment(zkl_nodes *nodes) {
-    if (nodes->retry.at)
-        return;
-    const zkl_nanos pause = zkl_backoff(&nodes->pause, PAUSE_FIRST, PAUSE_MOST);
-    zkl_timer_set(&nodes->context->timers, &nodes->retry, zkl_context_now(nodes->context) + pause);
-}
-
 void zkl_node_request_cut_off(zkl_node_request *e) {
     if (!e->once && !zkl_context_is_linked(e->nodes->context))
         zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_WAITING); /* the next link continues */
@@ -168,5 +155,5 @@ void zkl_node_request_wait(zkl_node_request *e, int rc) {
         return;
     }
     zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_WAITING);
-    wait_a_moment(e->nodes);
+    zkl_context_retry_later(e->nodes->context, &e->nodes->retry);
 }

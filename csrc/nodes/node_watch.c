@@ -62,7 +62,7 @@ static bool go_on(zkl_node_watch *node_watch) {
 
 void zkl_node_watches_step(zkl_nodes *nodes) {
     ZKL_EACH (zkl_node_watch, node_watch, &nodes->due, item) {
-        if (!zkl_context_is_linked(nodes->context) || nodes->closed || nodes->look.at ||
+        if (!zkl_context_is_linked(nodes->context) || nodes->closed || nodes->look.timer.at ||
             nodes->reading >= WINDOW || !go_on(node_watch))
             return;
     }
@@ -86,7 +86,7 @@ static void rejoin(zkl_node_watch *node_watch) {
 }
 
 void zkl_node_watches_resume(zkl_nodes *nodes) {
-    zkl_timer_clear(&nodes->context->timers, &nodes->look);
+    zkl_timer_clear(&nodes->context->timers, &nodes->look.timer);
     zkl_node_watches_each(nodes, rejoin);
 }
 
@@ -149,16 +149,10 @@ void zkl_node_watches_unwatched(zkl_nodes *nodes, const char *path, bool list) {
 
 /* ---- life ---- */
 
-/* Every step ends with zkl_node_watches_step, so this one does, too. */
-static void look(zkl_timer *timer) {
-    (void)timer;
-}
-
 void zkl_node_watches_init(zkl_nodes *nodes, zkl_lines *lines) {
     nodes->lines = lines;
     zkl_watch_budget_init(&nodes->watch_budget, BYTES_MOST);
     zkl_node_watches_init_table(nodes);
-    nodes->look.fire = look;
     zkl_round_init(&nodes->round, &nodes->context->timers, nodes->context->clock, PERIOD,
                    read_again);
 }

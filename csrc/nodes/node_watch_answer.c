@@ -68,7 +68,7 @@ static void seen(zkl_node_watch *node_watch, const zkl_reply *reply) {
         zkl_node_watches_pause(node_watch->nodes);
         return;
     }
-    node_watch->nodes->look_pause = 0;
+    node_watch->nodes->look.pause = 0;
     zkl_node_watch_set_stage(node_watch,
                              node_watch->again ? ZKL_NODE_WATCH_DUE : ZKL_NODE_WATCH_RESTING);
 }

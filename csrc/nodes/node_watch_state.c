@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "nodes/node_watch_state.h"
 
-#include "base/backoff.h"
 #include "base/list.h"
 #include "base/path_table.h"
 #include "base/table.h"
@@ -11,10 +10,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Pauses after a node could not be read for now. */
-#define PAUSE_FIRST (ZKL_SECOND / 20)
-#define PAUSE_MOST (2 * ZKL_SECOND)
 
 static zkl_node_watch *watch_at(const zkl_table_item *item) {
     return item ? ZKL_CONTAINER_OF(item, zkl_node_watch, found) : NULL;
@@ -57,10 +52,7 @@ void zkl_node_watch_set_stage(zkl_node_watch *node_watch, zkl_node_watch_stage t
 }
 
 void zkl_node_watches_pause(zkl_nodes *nodes) {
-    if (nodes->look.at)
-        return;
-    const zkl_nanos pause = zkl_backoff(&nodes->look_pause, PAUSE_FIRST, PAUSE_MOST);
-    zkl_timer_set(&nodes->context->timers, &nodes->look, zkl_context_now(nodes->context) + pause);
+    zkl_context_retry_later(nodes->context, &nodes->look);
 }
 
 void zkl_node_watch_clear(zkl_node_watch *node_watch) {

@@ -59,7 +59,7 @@ zkl_node_watch *zkl_node_watch_next(const zkl_node_watch *node_watch);
 void zkl_node_watches_each(zkl_nodes *nodes, void (*call)(zkl_node_watch *node_watch));
 
 void zkl_node_watch_set_stage(zkl_node_watch *node_watch, zkl_node_watch_stage to);
-/* Reads nothing for a moment. If many reads are refused at once, the first one sets the pause. */
+/* Reads nothing for a moment. */
 void zkl_node_watches_pause(zkl_nodes *nodes);
 /* Frees the content that the host has not taken. */
 void zkl_node_watch_clear(zkl_node_watch *node_watch);

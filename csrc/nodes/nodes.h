@@ -5,6 +5,7 @@
 #ifndef ZKL_NODES_H
 #define ZKL_NODES_H
 
+#include "base/backoff.h"
 #include "base/list.h"
 #include "base/path_table.h"
 #include "base/round.h"
@@ -17,8 +18,7 @@ typedef struct zkl_nodes {
     zkl_barrier barrier;
     zkl_list waiting; /* node_request: not handed over, in order of arrival */
     zkl_list handed;  /* node_request: on their way */
-    zkl_timer retry;  /* node_request: nothing goes out before it fires */
-    zkl_nanos pause;  /* node_request: the latest pause before that */
+    zkl_retry retry;  /* node_request: nothing goes out while it runs */
     uint64_t turns;   /* node_request: how many were handed over */
 
     zkl_path_table node_watches; /* node_watch: by path */
@@ -27,8 +27,7 @@ typedef struct zkl_nodes {
     zkl_list due;                  /* node_watch: to be read, or to be removed */
     size_t reading;                /* node_watch: how many are being read */
     zkl_round round;               /* node_watch: nodes that are read again in turn */
-    zkl_timer look;                /* node_watch: nothing is read before it fires */
-    zkl_nanos look_pause;          /* node_watch: the latest pause before that */
+    zkl_retry look;                /* node_watch: nothing is read while it runs */
     bool closed;                   /* node_watch: nothing is read any more */
 } zkl_nodes;
 

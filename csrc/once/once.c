@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "once/once.h"
 
-#include "base/backoff.h"
 #include "base/event.h"
 #include "base/status.h"
 #include "base/timer.h"
@@ -15,9 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pauses after servers have refused for now. */
-#define PAUSE_FIRST (ZKL_SECOND / 20)
-#define PAUSE_MOST (2 * ZKL_SECOND)
 /* How often somebody who does not hold may change the mark between our read and our write. */
 #define ROUNDS_MOST 50
 #define TOKEN_SIZE sizeof "-9223372036854775808"
@@ -54,8 +50,7 @@ struct zkl_once {
     size_t open;      /* of them not answered */
     bool is_outdated; /* another one of the hold has written, perhaps after the mark was read */
     unsigned rounds;
-    zkl_timer retry;
-    zkl_nanos pause;
+    zkl_retry retry;
     char *text;     /* what the latest write of the mark says */
     int64_t before; /* mzxid of the mark before that write; 0: there was no mark */
     bool doubt;     /* nobody knows what became of that write */
@@ -101,7 +96,7 @@ static void resolve(zkl_once *o, zkl_status status) {
     clear_requests(o);
     o->stage = DONE;
     zkl_list_remove(&o->all->pending, &o->item);
-    zkl_timer_clear(&o->all->nodes->context->timers, &o->retry);
+    zkl_timer_clear(&o->all->nodes->context->timers, &o->retry.timer);
     zkl_events_post(&o->all->nodes->context->events, &o->answer, status, 0);
 }
 
@@ -167,14 +162,12 @@ static void read_all(zkl_once *o) {
 }
 
 static void retry(zkl_timer *timer) {
-    read_all(ZKL_CONTAINER_OF(timer, zkl_once, retry));
+    read_all(ZKL_CONTAINER_OF(timer, zkl_once, retry.timer));
 }
 
 static void wait_a_moment(zkl_once *o) {
-    zkl_context *context = o->all->nodes->context;
-    const zkl_nanos pause = zkl_backoff(&o->pause, PAUSE_FIRST, PAUSE_MOST);
     o->stage = PAUSED;
-    zkl_timer_set(&context->timers, &o->retry, zkl_context_now(context) + pause);
+    zkl_context_retry_later(o->all->nodes->context, &o->retry);
 }
 
 /* ---- the mark ---- */
@@ -407,7 +400,7 @@ zkl_once *zkl_once_new(zkl_onces *all, const zkl_once_terms *terms) {
     o->seconds = terms->seconds;
     o->deadline = terms->deadline;
     o->stage = DONE; /* until it starts */
-    o->retry.fire = retry;
+    o->retry.timer.fire = retry;
     o->answer.kind = ZKL_EVENT_ANSWER;
     o->answer.tag = terms->tag;
     clear_requests(o);
@@ -435,7 +428,7 @@ void zkl_once_free(zkl_once *o) {
     zkl_context *context = o->all->nodes->context;
     if (o->stage != DONE)
         zkl_list_remove(&o->all->pending, &o->item);
-    zkl_timer_clear(&context->timers, &o->retry);
+    zkl_timer_clear(&context->timers, &o->retry.timer);
     zkl_events_drop(&context->events, &o->answer);
     clear_requests(o);
     for (size_t i = 0; i < REQUESTS; i++)

@@ -5,6 +5,7 @@
 #ifndef ZKL_CONTEXT_H
 #define ZKL_CONTEXT_H
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/counts.h"
 #include "base/event.h"
@@ -61,6 +62,10 @@ typedef struct zkl_context {
 
 static inline zkl_nanos zkl_context_now(const zkl_context *context) {
     return context->clock->now();
+}
+
+static inline void zkl_context_retry_later(zkl_context *context, zkl_retry *retry) {
+    zkl_retry_later(retry, &context->timers, zkl_context_now(context));
 }
 
 static inline bool zkl_context_is_linked(const zkl_context *context) {

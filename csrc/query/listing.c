@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "query/listing.h"
 
-#include "base/backoff.h"
 #include "base/status.h"
 #include "base/timer.h"
 #include "port/receiver.h"
@@ -13,10 +12,6 @@
 #include <zookeeper/zookeeper.h>
 
 enum { LIST, READ };
-
-/* Pauses after answers without a result. */
-#define PAUSE_FIRST (ZKL_SECOND / 20)
-#define PAUSE_MOST (2 * ZKL_SECOND)
 
 static void finish(zkl_listing *listing, zkl_status status) {
     zkl_receiver_leave(&listing->context->receivers, &listing->receiver);
@@ -161,23 +156,18 @@ static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_
         read_answered(listing, (size_t)asked->detail, reply);
 }
 
-/* Every step ends with zkl_listing_step, so this one does, too. */
-static void retry(zkl_timer *timer) {
-    (void)timer;
-}
-
 bool zkl_listing_init(zkl_listing *listing, zkl_context *context, const char *path, bool leases) {
     listing->context = context;
     listing->leases = leases;
     listing->receiver.answer = answered;
-    listing->retry.fire = retry;
     listing->path = strdup(path);
     return listing->path != NULL;
 }
 
 void zkl_listing_step(zkl_listing *listing) {
     zkl_context *context = listing->context;
-    if (listing->asked || listing->done || !zkl_context_is_linked(context) || listing->retry.at)
+    if (listing->asked || listing->done || !zkl_context_is_linked(context) ||
+        listing->retry.timer.at)
         return;
     zkl_receiver_enter(&context->receivers, &listing->receiver);
     const zkl_return back = {listing->receiver.id, LIST, 0};
@@ -190,16 +180,14 @@ void zkl_listing_step(zkl_listing *listing) {
 
 void zkl_listing_again(zkl_listing *listing) {
     zkl_receiver_leave(&listing->context->receivers, &listing->receiver);
-    zkl_timer_clear(&listing->context->timers, &listing->retry);
+    zkl_timer_clear(&listing->context->timers, &listing->retry.timer);
     forget(listing);
     listing->asked = listing->done = false;
 }
 
 void zkl_listing_later(zkl_listing *listing) {
-    zkl_context *context = listing->context;
     zkl_listing_again(listing);
-    const zkl_nanos pause = zkl_backoff(&listing->pause, PAUSE_FIRST, PAUSE_MOST);
-    zkl_timer_set(&context->timers, &listing->retry, zkl_context_now(context) + pause);
+    zkl_context_retry_later(listing->context, &listing->retry);
 }
 
 void zkl_listing_stop(zkl_listing *listing) {

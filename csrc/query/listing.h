@@ -34,8 +34,7 @@ typedef struct zkl_listing {
     zkl_snapshot snapshot;
     zkl_entry *entries; /* one for each child of the snapshot */
     size_t next, open;  /* the next entry to ask for; how many answers are on their way */
-    zkl_timer retry;    /* no request is sent before it fires */
-    zkl_nanos pause;    /* the latest pause before that */
+    zkl_retry retry;    /* no request is sent while it runs */
 } zkl_listing;
 
 /* false: no memory */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "query/revocation.h"
 
-#include "base/backoff.h"
 #include "base/status.h"
 #include "base/timer.h"
 #include "port/receiver.h"
@@ -10,10 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
-
-/* Pauses after answers without a result. */
-#define PAUSE_FIRST (ZKL_SECOND / 20)
-#define PAUSE_MOST (2 * ZKL_SECOND)
 
 /* The query ends in the same step, and stops the revocation. */
 static void finish(zkl_revocation *revocation, zkl_status status) {
@@ -38,18 +33,11 @@ static int ask(zkl_revocation *revocation, const char *node) {
     return rc;
 }
 
-/* Every step ends with zkl_revocation_step, so this one does, too. */
-static void retry(zkl_timer *timer) {
-    (void)timer;
-}
-
 /* Asks all of them again, which does no harm. */
 static void ask_later(zkl_revocation *revocation) {
     zkl_context *context = revocation->listing->context;
     zkl_revocation_stop(revocation, context);
-    const zkl_nanos pause = zkl_backoff(&revocation->pause, PAUSE_FIRST, PAUSE_MOST);
-    revocation->retry.fire = retry;
-    zkl_timer_set(&context->timers, &revocation->retry, zkl_context_now(context) + pause);
+    zkl_context_retry_later(context, &revocation->retry);
 }
 
 /* All holders have left since they were listed: the next list shows the new ones. The pause stays
@@ -57,7 +45,7 @@ static void ask_later(zkl_revocation *revocation) {
 static void list_again(zkl_revocation *revocation) {
     zkl_listing *listing = revocation->listing;
     revocation->sent = false;
-    listing->pause = 0;
+    listing->retry.pause = 0;
     if (revocation->vain)
         zkl_listing_later(listing);
     else
@@ -115,7 +103,7 @@ static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_
 }
 
 void zkl_revocation_step(zkl_revocation *revocation, zkl_listing *listing) {
-    if (revocation->sent || !zkl_context_is_linked(listing->context) || revocation->retry.at)
+    if (revocation->sent || !zkl_context_is_linked(listing->context) || revocation->retry.timer.at)
         return;
     revocation->listing = listing;
     revocation->receiver.answer = answered;
@@ -128,6 +116,6 @@ void zkl_revocation_step(zkl_revocation *revocation, zkl_listing *listing) {
 
 void zkl_revocation_stop(zkl_revocation *revocation, zkl_context *context) {
     zkl_receiver_leave(&context->receivers, &revocation->receiver);
-    zkl_timer_clear(&context->timers, &revocation->retry);
+    zkl_timer_clear(&context->timers, &revocation->retry.timer);
     revocation->sent = false;
 }

@@ -16,8 +16,7 @@ typedef struct zkl_revocation {
     bool gone;         /* one of the holders has gone since it was listed */
     size_t asked;      /* how many holders have got the request */
     bool vain;         /* all listed holders had gone, once already */
-    zkl_timer retry;   /* no request is sent before it fires */
-    zkl_nanos pause;   /* the latest pause before that */
+    zkl_retry retry;   /* no request is sent while it runs */
 } zkl_revocation;
 
 /* Continues, with a listing that is done: sends writes if no request is on its way and no pause

@@ -102,11 +102,6 @@ void zkl_heart_advance(zkl_heart *heart) {
         zkl_timer_set(&heart->context->timers, &heart->timer, next);
 }
 
-/* Every step ends with zkl_heart_advance, so this one does, too. */
-static void on_time(zkl_timer *timer) {
-    (void)timer;
-}
-
 static void beat_answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply) {
     zkl_heart *heart = ZKL_CONTAINER_OF(receiver, zkl_heart, receiver);
     (void)asked;
@@ -196,7 +191,6 @@ void zkl_heart_answered(zkl_heart *heart, zkl_proof proof, zkl_nanos handed) {
 bool zkl_heart_init(zkl_heart *heart) {
     heart->context->unsure = 1;
     heart->receiver.answer = beat_answered;
-    heart->timer.fire = on_time;
     zkl_receiver_enter(&heart->context->receivers, &heart->receiver);
     return make_path(heart);
 }
