@@ -252,8 +252,8 @@ coverage: deps
 
 # One thing at a time is changed in the C sources. COUNT=0: everything that can be; without a seed the same ones as the
 # last time, so that a run goes on where the last one ended.
-FILES = $(wildcard csrc/line/*.c csrc/paths/*.c csrc/shared/*.c csrc/compound/*.c csrc/recipe/*.c csrc/query/*.c) \
-	$(wildcard csrc/zookeeper/session*.c) csrc/zookeeper/config.c csrc/zookeeper/heart.c
+FILES = $(wildcard csrc/line/*.c csrc/paths/*.c csrc/shared/*.c csrc/compound/*.c csrc/recipe/*.c) \
+	$(wildcard csrc/ask/*.c csrc/query/*.c csrc/zookeeper/session*.c) csrc/zookeeper/config.c csrc/zookeeper/heart.c
 # What unit tests take instead of the engine's wins over what is in a library, too.
 MUTANTS = B=build/mutants CFLAGS='-O2 -fvisibility=default -fno-semantic-interposition' unit build/mutants/sim/simulation
 # $(call try_mutants,OPTIONS,COUNT,SEED)

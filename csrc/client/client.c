@@ -3,6 +3,7 @@
  * the timer thread runs the timers, and the worker ends a closed client. */
 #include "client/client_state.h"
 
+#include "ask/ask.h"
 #include "base/clock.h"
 #include "base/entropy.h"
 #include "base/event.h"
@@ -104,8 +105,8 @@ static void session_changed(void *ctx, zkl_session_news news) {
     case ZKL_SESSION_REFUSED:
         zkl_lines_each(&client->lines, refuse_line);
         zkl_compounds_dismiss(&client->lines.common, ZKL_AUTH_FAILED);
-        zkl_queries_dismiss(&client->queries, ZKL_AUTH_FAILED);
-        zkl_node_requests_dismiss(&client->nodes, ZKL_AUTH_FAILED);
+        zkl_asks_dismiss(&client->queries.asks, ZKL_AUTH_FAILED);
+        zkl_asks_dismiss(&client->nodes.asks, ZKL_AUTH_FAILED);
         zkl_node_requests_unlink(&client->nodes);
         zkl_node_watches_unlink(&client->nodes);
         zkl_lines_unlink(&client->lines);
@@ -293,12 +294,11 @@ zkl_status zkl_open(const zkl_config *config, zkl_client **out) {
     }
     pthread_mutex_init(&client->mutex, NULL);
     zkl_clock_cond_init(&client->stepped);
-    client->queries = (zkl_queries){.context = &client->context,
-                                    .common = &client->lines.common,
-                                    .state = &client->session.state};
+    client->queries = (zkl_queries){.asks = {&client->context, &client->session.state},
+                                    .common = &client->lines.common};
     zkl_node_requests_init(&client->nodes, &client->context, &client->session.state);
     zkl_node_watches_init(&client->nodes, &client->lines);
-    client->onces.nodes = &client->nodes;
+    zkl_onces_init(&client->onces, &client->nodes);
     client->context.unwatched = unwatched;
     client->closed.kind = ZKL_EVENT_STATE;
     client->end.run = end;
@@ -337,9 +337,9 @@ void zkl_close(zkl_client *client) {
         zkl_session_ending(&client->session);
         zkl_lines_each(&client->lines, close_line);
         zkl_compounds_dismiss(&client->lines.common, ZKL_CLOSED);
-        zkl_queries_dismiss(&client->queries, ZKL_CLOSED);
-        zkl_node_requests_dismiss(&client->nodes, ZKL_CLOSED);
-        zkl_onces_dismiss(&client->onces, ZKL_CLOSED);
+        zkl_asks_dismiss(&client->queries.asks, ZKL_CLOSED);
+        zkl_asks_dismiss(&client->nodes.asks, ZKL_CLOSED);
+        zkl_asks_dismiss(&client->onces.asks, ZKL_CLOSED);
         zkl_node_watches_close(&client->nodes);
         zkl_worker_send(&client->worker, &client->end);
     }

@@ -50,7 +50,7 @@ void zkl_client_leave(zkl_client *client) {
         zkl_node_requests_step(&client->nodes);
     while (zkl_onces_step(&client->onces));
     zkl_node_watches_step(&client->nodes);
-    zkl_queries_check(&client->queries);
+    zkl_asks_step(&client->queries.asks);
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->lines.common);
     zkl_heart_advance(&client->session.heart);
@@ -89,6 +89,22 @@ static void release_memory(zkl_client *client) {
 void zkl_client_unuse(zkl_client *client) {
     if (atomic_fetch_sub(&client->users, 1) == 1)
         release_memory(client);
+}
+
+void zkl_client_ask(zkl_client *client, zkl_ask *ask, zkl_nanos deadline) {
+    zkl_client_use(client);
+    zkl_ask_start(ask, deadline);
+    if (client->closing)
+        zkl_ask_give_up(ask, ZKL_CLOSED);
+}
+
+void zkl_client_drop(zkl_ask *ask) {
+    zkl_client *client = zkl_client_of(ask->all->context);
+    if (!zkl_client_begin(client))
+        return;
+    zkl_ask_free(ask);
+    zkl_client_leave(client);
+    zkl_client_unuse(client);
 }
 
 char *zkl_client_node_path(const zkl_client *client, const char *path) {

@@ -4,6 +4,7 @@
 #ifndef ZKL_CLIENT_STATE_H
 #define ZKL_CLIENT_STATE_H
 
+#include "ask/ask.h"
 #include "base/timer_thread.h"
 #include "base/worker.h"
 #include "client/access.h"
@@ -61,6 +62,11 @@ void zkl_invariants_check(const zkl_lines *lines, const zkl_nodes *nodes);
 #endif
 /* Ends a step that changed nothing. */
 void zkl_client_unlock(zkl_client *client);
+
+/* Starts a question of the host, within a step. The client stays until the host drops it. */
+void zkl_client_ask(zkl_client *client, zkl_ask *ask, zkl_nanos deadline);
+/* The host drops it: a step. In a fork of the process nothing happens. */
+void zkl_client_drop(zkl_ask *ask);
 
 /* The full path of a node: "/" with a chroot is the chroot. Ownership as below. */
 char *zkl_client_node_path(const zkl_client *client, const char *path);

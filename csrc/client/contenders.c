@@ -2,6 +2,7 @@
 /* contenders: the host's side of a lock: joining, releasing, and questions about one contender. */
 #include "client/client_state.h"
 
+#include "ask/ask.h"
 #include "base/clock.h"
 #include "client/access.h"
 #include "compound/compound.h"
@@ -10,10 +11,7 @@
 #include "line/line.h"
 #include "line/lines.h"
 #include "line/slow.h"
-#include "nodes/node_request.h"
-#include "once/once.h"
 #include "paths/node_budget.h"
-#include "query/query.h"
 #include "shared/node.h"
 #include "shared/sharer.h"
 #include "zklock.h"
@@ -269,9 +267,9 @@ void zkl_drop(zkl_contender *contender) {
     zkl_client *client = contender ? enter(contender) : NULL;
     if (!client)
         return;
-    zkl_queries_forget(&client->queries, contender);
-    zkl_node_requests_forget(&client->nodes, contender);
-    zkl_onces_forget(&client->onces, contender);
+    zkl_asks_forget(&client->queries.asks, contender);
+    zkl_asks_forget(&client->nodes.asks, contender);
+    zkl_asks_forget(&client->onces.asks, contender);
     contender->call->drop(contender);
     zkl_client_leave(client);
     zkl_client_unuse(client);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* nodes: the host's side of node requests. */
+/* nodes: the host's side of node requests and node watches. */
 #include "client/client_state.h"
 
 #include "client/access.h"
 #include "line/line_state.h"
 #include "line/slow.h"
 #include "nodes/node_request.h"
+#include "nodes/node_watch.h"
 #include "recipe/snapshot.h"
 #include "recipe/verdict.h"
 #include "zklock.h"
@@ -56,13 +57,8 @@ static zkl_node_request *run(zkl_client *client, zkl_wish wish, uint64_t tag, zk
         wish.malformed = true;
     zkl_client_enter(client);
     zkl_node_request *request = complete ? zkl_node_request_new(&client->nodes, &wish, tag) : NULL;
-    if (request) {
-        zkl_node_request_set_client(request, client);
-        zkl_client_use(client);
-        zkl_node_request_start(request, deadline);
-        if (client->closing)
-            zkl_node_requests_dismiss(&client->nodes, ZKL_CLOSED);
-    }
+    if (request)
+        zkl_client_ask(client, zkl_ask_of_request(request), deadline);
     zkl_client_leave(client);
     for (size_t i = 0; ops && i < wish.count; i++)
         free((char *)ops[i].path);
@@ -95,13 +91,51 @@ zkl_node_request *zkl_node_sync(zkl_client *client, uint64_t tag, zkl_nanos dead
 }
 
 void zkl_node_request_drop(zkl_node_request *request) {
-    zkl_client *client = request ? zkl_node_request_client(request) : NULL;
+    if (request)
+        zkl_client_drop(zkl_ask_of_request(request));
+}
+
+/* ---- node watches ---- */
+
+zkl_status zkl_look_at(zkl_client *client, const char *path, bool children, uint64_t tag,
+                       zkl_node_watch **node_watch) {
+    if (zkl_client_forked(client))
+        return ZKL_FORKED;
+    if (!zkl_path_is_valid(path))
+        return ZKL_BAD_ARGUMENT;
+    char *full = zkl_client_node_path(client, path);
+    if (!full)
+        return ZKL_NO_MEMORY;
+    zkl_client_enter(client);
+    const zkl_status status =
+        client->closing ? ZKL_CLOSED
+                        : zkl_node_watch_open(&client->nodes, full, children, tag, node_watch);
+    if (status == ZKL_OK)
+        zkl_client_use(client);
+    zkl_client_leave(client);
+    free(full);
+    return status;
+}
+
+bool zkl_node_watch_take(zkl_node_watch *node_watch, zkl_status *status, zkl_content **content) {
+    zkl_client *client = zkl_client_of(zkl_node_watch_context(node_watch));
+    if (!zkl_client_begin(client))
+        return false;
+    const bool given = zkl_node_watch_given(node_watch, status, content);
+    zkl_client_unlock(client);
+    return given;
+}
+
+void zkl_node_watch_drop(zkl_node_watch *node_watch) {
+    zkl_client *client = node_watch ? zkl_client_of(zkl_node_watch_context(node_watch)) : NULL;
     if (!client || !zkl_client_begin(client))
         return;
-    zkl_node_request_free(request);
+    zkl_node_watch_quit(node_watch);
     zkl_client_leave(client);
     zkl_client_unuse(client);
 }
+
+/* ---- the nodes of a contender ---- */
 
 static bool spell(const zkl_client *client, const zkl_contender *part, char *path, size_t size) {
     const int length =

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "nodes/node_request.h"
 
+#include "ask/ask.h"
 #include "base/event.h"
 #include "base/timer.h"
 #include "line/line_state.h"
@@ -12,6 +13,7 @@
 #include "nodes/node_request_send.h"
 #include "nodes/node_request_state.h"
 #include "paths/node_budget.h"
+#include "port/receiver.h"
 #include "port/wire.h"
 #include "zklock.h"
 
@@ -23,28 +25,32 @@
 
 /* ---- all node requests ---- */
 
+static zkl_node_request *request_of(zkl_ask *ask) {
+    return ZKL_CONTAINER_OF(ask, zkl_node_request, ask);
+}
+
 /* true: it has ended without being handed over. */
-static bool is_settled(zkl_node_request *e) {
-    const zkl_nodes *nodes = e->nodes;
+static bool end_early(zkl_node_request *e) {
     if (e->malformed)
-        zkl_node_request_finish(e, ZKL_BAD_ARGUMENT);
+        zkl_ask_answer(&e->ask, ZKL_BAD_ARGUMENT);
     else if (e->too_big)
-        zkl_node_request_finish(e, ZKL_TOO_BIG);
-    else if (e->guarded && (!e->guard || e->guard->phase != ZKL_HELD))
-        zkl_node_request_finish(e, ZKL_LOST);
-    else if (*nodes->state == ZKL_STATE_AUTH_FAILED)
-        zkl_node_request_finish(e, ZKL_AUTH_FAILED);
-    else if (e->once && !zkl_context_is_linked(nodes->context))
-        zkl_node_request_finish(e, ZKL_DISCONNECTED);
-    return e->stage == ZKL_NODE_REQUEST_DONE;
+        zkl_ask_answer(&e->ask, ZKL_TOO_BIG);
+    else if (e->guarded && (!e->ask.held || e->ask.held->phase != ZKL_HELD))
+        zkl_ask_answer(&e->ask, ZKL_LOST);
+    else
+        zkl_ask_end_unreached(&e->ask);
+    return e->ask.stage == ZKL_ASK_DONE;
+}
+
+static void step(zkl_ask *ask) {
+    zkl_nodes *nodes = request_of(ask)->nodes;
+    if (!end_early(request_of(ask)) && nodes->ready)
+        nodes->ready = zkl_node_request_hand_over(request_of(ask));
 }
 
 void zkl_node_requests_step(zkl_nodes *nodes) {
-    bool open = zkl_context_is_linked(nodes->context) && !nodes->retry.timer.at;
-    ZKL_EACH (zkl_node_request, e, &nodes->waiting, item) {
-        if (!is_settled(e) && open)
-            open = zkl_node_request_hand_over(e);
-    }
+    nodes->ready = zkl_context_is_linked(nodes->context) && !nodes->retry.timer.at;
+    zkl_asks_step(&nodes->asks);
 }
 
 void zkl_node_requests_resume(zkl_nodes *nodes) {
@@ -53,30 +59,11 @@ void zkl_node_requests_resume(zkl_nodes *nodes) {
 
 void zkl_node_requests_unlink(zkl_nodes *nodes) {
     zkl_barrier_forget(&nodes->barrier);
-    ZKL_EACH (zkl_node_request, e, &nodes->handed, item) {
+    ZKL_EACH (zkl_node_request, e, &nodes->asks.open, ask.item) {
         if (zkl_node_request_is_read(e))
             zkl_node_request_cut_off(e);
         else
-            zkl_node_request_finish(e, ZKL_UNKNOWN);
-    }
-}
-
-void zkl_node_requests_dismiss(zkl_nodes *nodes, zkl_status status) {
-    ZKL_EACH (zkl_node_request, e, &nodes->waiting, item) {
-        zkl_node_request_give_up(e, status);
-    }
-    ZKL_EACH (zkl_node_request, e, &nodes->handed, item) {
-        zkl_node_request_give_up(e, status);
-    }
-}
-
-void zkl_node_requests_forget(zkl_nodes *nodes, const zkl_contender *guard) {
-    const zkl_list *lists[] = {&nodes->waiting, &nodes->handed};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        ZKL_EACH (zkl_node_request, e, lists[i], item) {
-            if (e->guard == guard)
-                e->guard = NULL;
-        }
+            zkl_ask_answer(&e->ask, ZKL_UNKNOWN);
     }
 }
 
@@ -84,7 +71,7 @@ void zkl_node_requests_forget(zkl_nodes *nodes, const zkl_contender *guard) {
 
 void zkl_node_requests_init(zkl_nodes *nodes, zkl_context *context,
                             const _Atomic zkl_state *state) {
-    *nodes = (zkl_nodes){.context = context, .state = state};
+    *nodes = (zkl_nodes){.context = context, .asks = {.context = context, .state = state}};
     zkl_barrier_init(&nodes->barrier, context);
 }
 
@@ -120,74 +107,44 @@ static bool is_too_big(const zkl_node_request *e) {
     size_t bytes = zkl_wire_request(e->several);
     for (size_t i = 0; i < e->count && bytes <= ZKL_WIRE_MOST; i++)
         bytes += zkl_wire_op(&e->ops[i], e->several);
-    const bool held = e->guard && e->guard->phase == ZKL_HELD;
-    const size_t checks = held ? zkl_node_request_parts(e->guard) : 0;
+    const bool held = e->ask.held && e->ask.held->phase == ZKL_HELD;
+    const size_t checks = held ? zkl_node_request_parts(e->ask.held) : 0;
     for (size_t i = 0; i < checks && bytes <= ZKL_WIRE_MOST; i++) {
-        const zkl_contender *part = e->guard->call->part(e->guard, i);
+        const zkl_contender *part = e->ask.held->call->part(e->ask.held, i);
         bytes += zkl_wire_check(zkl_line_length(part->line, part->name));
     }
     return bytes > ZKL_WIRE_MOST;
 }
 
-static void deadline_passed(zkl_timer *timer) {
-    zkl_node_request *e = ZKL_CONTAINER_OF(timer, zkl_node_request, timer);
-    zkl_node_request_give_up(e, zkl_context_is_linked(e->nodes->context) ? ZKL_TIMEOUT
-                                                                         : ZKL_DISCONNECTED);
-}
-
-zkl_node_request *zkl_node_request_new(zkl_nodes *nodes, const zkl_wish *wish, uint64_t tag) {
-    zkl_node_request *e = calloc(1, sizeof *e);
-    if (!e)
-        return NULL;
-    e->nodes = nodes;
-    e->stage = ZKL_NODE_REQUEST_DONE; /* until it starts */
-    e->several = wish->several;
-    e->once = wish->once;
-    e->malformed = wish->malformed;
-    e->guard = wish->guard;
-    e->guarded = wish->guard != NULL;
-    e->receiver.answer = zkl_node_request_answered;
-    e->timer.fire = deadline_passed;
-    e->answer.kind = ZKL_EVENT_ANSWER;
-    e->answer.tag = tag;
-    e->ops = calloc(wish->count ? wish->count : 1, sizeof *e->ops);
-    e->contents = calloc(wish->count ? wish->count : 1, sizeof *e->contents);
-    bool complete = e->ops && e->contents;
-    for (; complete && e->count < wish->count; e->count++)
-        if (!copy_op(e, e->count, &wish->ops[e->count])) {
-            e->count++;
-            complete = false;
-            break;
-        }
-    if (complete)
-        return e;
-    zkl_node_request_free(e);
-    return NULL;
-}
-
-void zkl_node_request_tell(zkl_node_request *e, void (*told)(void *of, zkl_status status),
-                           void *of) {
-    e->told = told;
-    e->of = of;
-}
-
-void zkl_node_request_start(zkl_node_request *e, zkl_nanos deadline) {
+static void begin(zkl_ask *ask) {
+    zkl_node_request *e = request_of(ask);
     e->too_big = is_too_big(e) || !zkl_node_request_take_share(e);
-    zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_WAITING);
     if (!e->guarded) /* one under a hold does not depend on earlier releases */
         zkl_outbox_hurry(&e->nodes->lines->common.outbox);
-    zkl_timer_set(&e->nodes->context->timers, &e->timer, e->once ? ZKL_NEVER : deadline);
 }
 
-void zkl_node_request_free(zkl_node_request *e) {
-    zkl_context *context = e->nodes->context;
-    if (zkl_node_request_is_unknown(e))
-        /* as zkl_node_request_finish does for ZKL_UNKNOWN */
+static zkl_status give_up(const zkl_ask *ask, zkl_status status) {
+    const zkl_node_request *e = ZKL_CONTAINER_OF(ask, zkl_node_request, ask);
+    return ask->stage == ZKL_ASK_OPEN && !zkl_node_request_is_read(e) ? ZKL_UNKNOWN : status;
+}
+
+/* A read can show the result of a write that is unknown, but not on a server that has not seen the
+ * write yet, and the session may have moved to such a server. So the next read is behind a new
+ * barrier. */
+static zkl_status end(zkl_ask *ask, zkl_status status) {
+    zkl_node_request *e = request_of(ask);
+    if (status == ZKL_UNKNOWN)
         zkl_barrier_forget(&e->nodes->barrier);
-    zkl_node_request_end_share(e, zkl_node_request_is_unknown(e) ? ZKL_UNKNOWN : ZKL_CANCELLED);
-    zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_DONE);
-    zkl_timer_clear(&context->timers, &e->timer);
-    zkl_events_drop(&context->events, &e->answer);
+    e->nodes->context->counters.guarded += e->guarded && status == ZKL_OK;
+    zkl_node_request_end_share(e, status);
+    zkl_receiver_leave(&e->nodes->context->receivers, &e->receiver);
+    return status;
+}
+
+static void free_request(zkl_ask *ask) {
+    zkl_node_request *e = request_of(ask);
+    if (ask->stage != ZKL_ASK_DONE)
+        end(ask, give_up(ask, ZKL_CANCELLED));
     if (e->above)
         zkl_parents_done(&e->parents);
     free(e->above);
@@ -202,15 +159,39 @@ void zkl_node_request_free(zkl_node_request *e) {
     free(e);
 }
 
+zkl_node_request *zkl_node_request_new(zkl_nodes *nodes, const zkl_wish *wish, uint64_t tag) {
+    zkl_node_request *e = calloc(1, sizeof *e);
+    if (!e)
+        return NULL;
+    static const zkl_ask_call call = {begin, step, give_up, end, free_request};
+    zkl_ask_init(&e->ask, &nodes->asks, &call, tag);
+    e->nodes = nodes;
+    e->several = wish->several;
+    e->ask.once = wish->once;
+    e->malformed = wish->malformed;
+    e->ask.held = wish->guard;
+    e->guarded = wish->guard != NULL;
+    e->receiver.answer = zkl_node_request_answered;
+    e->ops = calloc(wish->count ? wish->count : 1, sizeof *e->ops);
+    e->contents = calloc(wish->count ? wish->count : 1, sizeof *e->contents);
+    bool complete = e->ops && e->contents;
+    for (; complete && e->count < wish->count; e->count++)
+        if (!copy_op(e, e->count, &wish->ops[e->count])) {
+            e->count++;
+            complete = false;
+            break;
+        }
+    if (complete)
+        return e;
+    zkl_ask_free(&e->ask);
+    return NULL;
+}
+
+zkl_ask *zkl_ask_of_request(zkl_node_request *e) {
+    return &e->ask;
+}
+
 /* ---- the host's side ---- */
-
-void zkl_node_request_set_client(zkl_node_request *e, zkl_client *client) {
-    e->client = client;
-}
-
-zkl_client *zkl_node_request_client(const zkl_node_request *e) {
-    return e->client;
-}
 
 const zkl_content *zkl_node_request_content(const zkl_node_request *e, size_t index) {
     return index < e->count ? &e->contents[index] : NULL;

@@ -6,6 +6,7 @@
 #ifndef ZKL_NODE_REQUEST_H
 #define ZKL_NODE_REQUEST_H
 
+#include "ask/ask.h"
 #include "line/contender.h"
 #include "nodes/nodes.h"
 
@@ -23,14 +24,9 @@ typedef struct zkl_wish {
 void zkl_node_requests_init(zkl_nodes *nodes, zkl_context *context, const _Atomic zkl_state *state);
 /* NULL: no memory. */
 zkl_node_request *zkl_node_request_new(zkl_nodes *nodes, const zkl_wish *wish, uint64_t tag);
-/* The answer calls `told` instead of posting an event. It comes in the middle of a step, so `told`
- * may only note it. Call this before the request starts. */
-void zkl_node_request_tell(zkl_node_request *request, void (*told)(void *of, zkl_status status),
-                           void *of);
-void zkl_node_request_start(zkl_node_request *request, zkl_nanos deadline);
-/* At any moment. A write without an answer counts as one with an unknown result: the next read will
- * show that. */
-void zkl_node_request_free(zkl_node_request *request);
+/* If it is freed, a write without an answer counts as one with an unknown result: the next read
+ * will show that. */
+zkl_ask *zkl_ask_of_request(zkl_node_request *request);
 
 /* Hands over the requests that are due: near the end of every step. */
 void zkl_node_requests_step(zkl_nodes *nodes);
@@ -38,13 +34,5 @@ void zkl_node_requests_step(zkl_nodes *nodes);
 void zkl_node_requests_resume(zkl_nodes *nodes);
 /* The library's handle is gone, and with it the answers that have not come. */
 void zkl_node_requests_unlink(zkl_nodes *nodes);
-/* Answers all; those that were not handed over with `status`. */
-void zkl_node_requests_dismiss(zkl_nodes *nodes, zkl_status status);
-/* The contender is about to be freed. */
-void zkl_node_requests_forget(zkl_nodes *nodes, const zkl_contender *guard);
-
-/* The host's side (client/nodes.c). */
-void zkl_node_request_set_client(zkl_node_request *request, zkl_client *client);
-zkl_client *zkl_node_request_client(const zkl_node_request *request);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "nodes/node_request_answer.h"
 
+#include "ask/ask.h"
 #include "base/status.h"
 #include "line/events.h"
 #include "line/parents.h"
@@ -32,12 +33,11 @@ zkl_status zkl_node_request_status(int rc) {
 static void read_answered(zkl_node_request *e, const zkl_reply *reply) {
     e->found = reply->rc == ZOK;
     if (reply->rc == ZNONODE && e->ops[0].kind == ZKL_OP_EXISTS)
-        zkl_node_request_finish(e, ZKL_OK);
+        zkl_ask_answer(&e->ask, ZKL_OK);
     else if (reply->rc != ZOK)
-        zkl_node_request_finish(e, zkl_node_request_status(reply->rc));
+        zkl_ask_answer(&e->ask, zkl_node_request_status(reply->rc));
     else
-        zkl_node_request_finish(e,
-                                zkl_content_copy(&e->contents[0], reply) ? ZKL_OK : ZKL_NO_MEMORY);
+        zkl_ask_answer(&e->ask, zkl_content_copy(&e->contents[0], reply) ? ZKL_OK : ZKL_NO_MEMORY);
 }
 
 /* The memory was allocated before the write, so that its result can always be reported. */
@@ -89,11 +89,11 @@ static void no_parents(zkl_node_request *e) {
     }
     const int rc = make_parents(e);
     if (rc == ZMARSHALLINGERROR)
-        zkl_node_request_finish(e, ZKL_NO_MEMORY);
+        zkl_ask_answer(&e->ask, ZKL_NO_MEMORY);
     else if (rc == ZOK || zkl_status_unknown(rc))
-        zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_WAITING);
+        zkl_node_request_make_due(e);
     else
-        zkl_node_request_finish(e, zkl_node_request_status(rc));
+        zkl_ask_answer(&e->ask, zkl_node_request_status(rc));
 }
 
 static void write_answered(zkl_node_request *e, const zkl_reply *reply) {
@@ -105,7 +105,7 @@ static void write_answered(zkl_node_request *e, const zkl_reply *reply) {
         keep_path(e, 0, reply->path);
     if (reply->rc == ZOK && reply->stat)
         e->contents[0].stat = *reply->stat;
-    zkl_node_request_finish(e, zkl_node_request_status(reply->rc));
+    zkl_ask_answer(&e->ask, zkl_node_request_status(reply->rc));
 }
 
 /* The servers no longer have a node with which the guard holds. */
@@ -113,7 +113,7 @@ static void guard_missing(zkl_node_request *e, size_t index) {
     zkl_receiver *receiver = zkl_receiver_find(&e->nodes->context->receivers, e->checked[index]);
     if (receiver && receiver->names_node)
         zkl_line_own_missing(ZKL_CONTAINER_OF(receiver, zkl_contender, receiver));
-    zkl_node_request_finish(e, ZKL_LOST);
+    zkl_ask_answer(&e->ask, ZKL_LOST);
 }
 
 /* The operations before the failed one have ZOK, those behind it the code for "not tried". */
@@ -133,7 +133,7 @@ static void several_failed(zkl_node_request *e, const zkl_reply *reply) {
     }
     if (index >= e->checks && index < reply->count)
         e->failed = index - e->checks + 1;
-    zkl_node_request_finish(e, zkl_node_request_status(rc));
+    zkl_ask_answer(&e->ask, zkl_node_request_status(rc));
 }
 
 static void several_answered(zkl_node_request *e, const zkl_reply *reply) {
@@ -147,7 +147,7 @@ static void several_answered(zkl_node_request *e, const zkl_reply *reply) {
         if (e->ops[i].kind == ZKL_OP_CREATE)
             keep_path(e, i, outcome->path);
     }
-    zkl_node_request_finish(e, ZKL_OK);
+    zkl_ask_answer(&e->ask, ZKL_OK);
 }
 
 void zkl_node_request_answered(zkl_receiver *receiver, const zkl_return *asked,
@@ -157,7 +157,7 @@ void zkl_node_request_answered(zkl_receiver *receiver, const zkl_return *asked,
     if (asked->what == ZKL_NODE_REQUEST_PRELUDE)
         return;
     if (cut && !zkl_node_request_is_read(e))
-        zkl_node_request_finish(e, ZKL_UNKNOWN);
+        zkl_ask_answer(&e->ask, ZKL_UNKNOWN);
     else if (cut)
         zkl_node_request_cut_off(e);
     else if (zkl_status_throttled(reply->rc) && zkl_node_request_is_read(e))
@@ -165,8 +165,7 @@ void zkl_node_request_answered(zkl_receiver *receiver, const zkl_return *asked,
     else if (e->several)
         several_answered(e, reply);
     else if (e->count == 0)
-        zkl_node_request_finish(e,
-                                reply->rc == ZNONODE ? ZKL_OK : zkl_node_request_status(reply->rc));
+        zkl_ask_answer(&e->ask, reply->rc == ZNONODE ? ZKL_OK : zkl_node_request_status(reply->rc));
     else if (!zkl_node_request_is_read(e))
         write_answered(e, reply);
     else if (zkl_barrier_passed(&e->nodes->barrier))
@@ -174,6 +173,6 @@ void zkl_node_request_answered(zkl_receiver *receiver, const zkl_return *asked,
     else
         zkl_node_request_wait(
             e, zkl_barrier_refused(&e->nodes->barrier)); /* the read does not count */
-    if (e->stage == ZKL_NODE_REQUEST_DONE && !zkl_status_passes(reply->rc))
+    if (e->ask.stage == ZKL_ASK_DONE && !zkl_status_passes(reply->rc))
         e->nodes->retry.pause = 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "nodes/node_request_send.h"
 
+#include "ask/ask.h"
 #include "base/status.h"
 #include "line/line_state.h"
 #include "line/parents.h"
@@ -27,7 +28,7 @@ static bool add_checks(zkl_node_request *e, zkl_op *ops, size_t checks) {
     if (!e->checked)
         return false;
     for (; e->checks < checks; e->checks++) {
-        const zkl_contender *part = e->guard->call->part(e->guard, e->checks);
+        const zkl_contender *part = e->ask.held->call->part(e->ask.held, e->checks);
         ops[e->checks] = (zkl_op){.kind = ZKL_OP_CHECK, .path = path_of_part(part), .version = -1};
         if (!ops[e->checks].path)
             return false;
@@ -38,7 +39,7 @@ static bool add_checks(zkl_node_request *e, zkl_op *ops, size_t checks) {
 
 static int transact(zkl_node_request *e, zkl_return back) {
     zkl_port *port = e->nodes->context->port;
-    zkl_contender *guard = e->guard;
+    zkl_contender *guard = e->ask.held;
     const size_t checks = guard ? zkl_node_request_parts(guard) : 0;
     if (guard && guard->call->seal)
         guard->call->seal(guard);
@@ -77,10 +78,10 @@ static int send_out(zkl_node_request *e) {
 bool zkl_node_request_hand_over(zkl_node_request *e) {
     const int rc = send_out(e);
     if (rc == ZOK)
-        zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_HANDED);
+        zkl_ask_set_stage(&e->ask, ZKL_ASK_OPEN);
     else if (rc == ZMARSHALLINGERROR)
-        zkl_node_request_finish(e, ZKL_NO_MEMORY);
+        zkl_ask_answer(&e->ask, ZKL_NO_MEMORY);
     else if (!zkl_status_unknown(rc))
-        zkl_node_request_finish(e, zkl_node_request_status(rc));
-    return rc == ZOK || e->stage == ZKL_NODE_REQUEST_DONE;
+        zkl_ask_answer(&e->ask, zkl_node_request_status(rc));
+    return rc == ZOK || e->ask.stage == ZKL_ASK_DONE;
 }

@@ -2,7 +2,6 @@
 #include "nodes/node_request_state.h"
 
 #include "base/status.h"
-#include "nodes/barrier.h"
 #include "paths/node_budget.h"
 
 #include <stdio.h>
@@ -17,10 +16,6 @@ bool zkl_node_request_is_read(const zkl_node_request *e) {
            e->ops[0].kind == ZKL_OP_CHILDREN || e->ops[0].kind == ZKL_OP_ACL;
 }
 
-bool zkl_node_request_is_unknown(const zkl_node_request *e) {
-    return e->stage == ZKL_NODE_REQUEST_HANDED && !zkl_node_request_is_read(e);
-}
-
 size_t zkl_node_request_parts(const zkl_contender *guard) {
     size_t count = 0;
     while (guard && guard->call->part(guard, count) != NULL)
@@ -28,17 +23,9 @@ size_t zkl_node_request_parts(const zkl_contender *guard) {
     return count;
 }
 
-void zkl_node_request_set_stage(zkl_node_request *e, zkl_node_request_stage to) {
-    zkl_nodes *nodes = e->nodes;
-    if (e->stage != ZKL_NODE_REQUEST_DONE)
-        zkl_list_remove(e->stage == ZKL_NODE_REQUEST_WAITING ? &nodes->waiting : &nodes->handed,
-                        &e->item);
-    if (to != ZKL_NODE_REQUEST_HANDED)
-        zkl_receiver_leave(&nodes->context->receivers, &e->receiver);
-    e->stage = to;
-    if (to != ZKL_NODE_REQUEST_DONE)
-        zkl_list_append(to == ZKL_NODE_REQUEST_WAITING ? &nodes->waiting : &nodes->handed,
-                        &e->item);
+void zkl_node_request_make_due(zkl_node_request *e) {
+    zkl_receiver_leave(&e->nodes->context->receivers, &e->receiver);
+    zkl_ask_set_stage(&e->ask, ZKL_ASK_DUE);
 }
 
 /* ---- its ephemeral nodes ---- */
@@ -122,38 +109,18 @@ void zkl_node_request_end_share(zkl_node_request *e, zkl_status status) {
     zkl_node_budget_return(budget_of(e), &e->share);
 }
 
-/* A read can show the result of a write that is unknown, but not on a server that has not seen the
- * write yet, and the session may have moved to such a server. So the next read is behind a new
- * barrier. */
-void zkl_node_request_finish(zkl_node_request *e, zkl_status status) {
-    if (status == ZKL_UNKNOWN)
-        zkl_barrier_forget(&e->nodes->barrier);
-    e->nodes->context->counters.guarded += e->guarded && status == ZKL_OK;
-    zkl_node_request_end_share(e, status);
-    zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_DONE);
-    zkl_timer_clear(&e->nodes->context->timers, &e->timer);
-    if (e->told)
-        e->told(e->of, status);
-    else
-        zkl_events_post(&e->nodes->context->events, &e->answer, status, 0);
-}
-
-void zkl_node_request_give_up(zkl_node_request *e, zkl_status status) {
-    zkl_node_request_finish(e, zkl_node_request_is_unknown(e) ? ZKL_UNKNOWN : status);
-}
-
 void zkl_node_request_cut_off(zkl_node_request *e) {
-    if (!e->once && !zkl_context_is_linked(e->nodes->context))
-        zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_WAITING); /* the next link continues */
+    if (!e->ask.once && !zkl_context_is_linked(e->nodes->context))
+        zkl_node_request_make_due(e); /* the next link continues */
     else
         zkl_node_request_wait(e, ZCONNECTIONLOSS);
 }
 
 void zkl_node_request_wait(zkl_node_request *e, int rc) {
-    if (e->once && rc != ZOK) {
-        zkl_node_request_finish(e, zkl_status_of_try(rc));
+    if (e->ask.once && rc != ZOK) {
+        zkl_ask_answer(&e->ask, zkl_status_of_try(rc));
         return;
     }
-    zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_WAITING);
+    zkl_node_request_make_due(e);
     zkl_context_retry_later(e->nodes->context, &e->nodes->retry);
 }

@@ -4,8 +4,7 @@
 #ifndef ZKL_NODE_REQUEST_STATE_H
 #define ZKL_NODE_REQUEST_STATE_H
 
-#include "base/event.h"
-#include "base/timer.h"
+#include "ask/ask.h"
 #include "line/contender.h"
 #include "line/parents.h"
 #include "nodes/content.h"
@@ -15,30 +14,21 @@
 /* What an answer is about. */
 enum { ZKL_NODE_REQUEST_OPERATION, ZKL_NODE_REQUEST_PRELUDE };
 
-/* WAITING: zkl_node_requests_step hands it over at the end of a step, when the link comes up or the
- * timer `retry` fires. HANDED: its answer continues it, perhaps only to report that it was cut off;
- * without a handle zkl_node_requests_unlink does. Both end at the deadline. */
-typedef enum zkl_node_request_stage {
-    ZKL_NODE_REQUEST_WAITING,
-    ZKL_NODE_REQUEST_HANDED,
-    ZKL_NODE_REQUEST_DONE
-} zkl_node_request_stage;
-
+/* While it is DUE, zkl_node_requests_step hands it over, when the link comes up or `retry` fires.
+ * While it is OPEN, its answer continues it, perhaps only to report that it was cut off; without a
+ * handle zkl_node_requests_unlink does. */
 struct zkl_node_request {
-    zkl_client *client; /* the host's side */
+    zkl_ask ask; /* with the guard, if it has one */
     zkl_nodes *nodes;
-    zkl_list_item item; /* nodes->waiting, nodes->handed */
     zkl_receiver receiver;
-    zkl_node_request_stage stage;
     zkl_op *ops;
     zkl_content *contents; /* of each operation */
     size_t count;          /* 0: a sync */
-    bool several, once, too_big, malformed;
+    bool several, too_big, malformed;
     zkl_node_share share; /* of the ephemeral nodes that it makes */
     zkl_shortage shortage;
     uint64_t turn; /* the number of its latest handing over (nodes->turns) */
     bool guarded;
-    zkl_contender *guard; /* NULL: none, or it is gone */
     /* the numbers of the contenders whose nodes come first, as checks */
     uint64_t *checked;
     size_t checks;
@@ -48,22 +38,14 @@ struct zkl_node_request {
     bool parents_due; /* it creates the parents before it is handed over again */
     bool found;
     size_t failed;
-    zkl_timer timer;
-    zkl_notice answer;
-    void (*told)(void *of, zkl_status status); /* NULL: the answer is an event */
-    void *of;
 };
 
 bool zkl_node_request_is_read(const zkl_node_request *request);
-/* True for a write that was handed over and has no answer: its result is unknown. */
-bool zkl_node_request_is_unknown(const zkl_node_request *request);
 /* How many contenders the guard consists of; 0: there is none, or it is gone. */
 size_t zkl_node_request_parts(const zkl_contender *guard);
 
-void zkl_node_request_set_stage(zkl_node_request *request, zkl_node_request_stage to);
-void zkl_node_request_finish(zkl_node_request *request, zkl_status status);
-/* Ends it: its result is unknown, or `status` says why it was not performed. */
-void zkl_node_request_give_up(zkl_node_request *request, zkl_status status);
+/* It is due again, and gets no answer to what it has sent. */
+void zkl_node_request_make_due(zkl_node_request *request);
 /* Takes a share of the node budget for the ephemeral nodes that it makes. false: there is no
  * room. */
 bool zkl_node_request_take_share(zkl_node_request *request);

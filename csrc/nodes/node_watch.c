@@ -201,10 +201,6 @@ void zkl_node_watch_quit(zkl_node_watch *node_watch) {
         zkl_node_watch_leave(node_watch);
 }
 
-void zkl_node_watch_set_client(zkl_node_watch *node_watch, zkl_client *client) {
-    node_watch->client = client;
-}
-
-zkl_client *zkl_node_watch_client(const zkl_node_watch *node_watch) {
-    return node_watch->client;
+zkl_context *zkl_node_watch_context(const zkl_node_watch *node_watch) {
+    return node_watch->nodes->context;
 }

@@ -39,8 +39,6 @@ bool zkl_node_watches_told(zkl_nodes *nodes, const char *path, zkl_change change
 /* Other code has removed all watches of that kind on the path. */
 void zkl_node_watches_unwatched(zkl_nodes *nodes, const char *path, bool list);
 
-/* The host's side (client/node_watches.c). */
-void zkl_node_watch_set_client(zkl_node_watch *node_watch, zkl_client *client);
-zkl_client *zkl_node_watch_client(const zkl_node_watch *node_watch);
+zkl_context *zkl_node_watch_context(const zkl_node_watch *node_watch);
 
 #endif

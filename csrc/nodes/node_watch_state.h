@@ -24,7 +24,6 @@ typedef enum zkl_node_watch_stage {
 } zkl_node_watch_stage;
 
 struct zkl_node_watch {
-    zkl_client *client; /* the host's side */
     zkl_nodes *nodes;
     zkl_receiver receiver;
     zkl_table_item found; /* nodes->node_watches */

@@ -5,6 +5,7 @@
 #ifndef ZKL_NODES_H
 #define ZKL_NODES_H
 
+#include "ask/ask.h"
 #include "base/backoff.h"
 #include "base/list.h"
 #include "base/path_table.h"
@@ -14,12 +15,11 @@
 
 typedef struct zkl_nodes {
     zkl_context *context;
-    const _Atomic zkl_state *state; /* the session's */
     zkl_barrier barrier;
-    zkl_list waiting; /* node_request: not handed over, in order of arrival */
-    zkl_list handed;  /* node_request: on their way */
-    zkl_retry retry;  /* node_request: nothing goes out while it runs */
-    uint64_t turns;   /* node_request: how many were handed over */
+    zkl_asks asks;   /* node_request: OPEN are those on their way */
+    zkl_retry retry; /* node_request: nothing goes out while it runs */
+    bool ready;      /* node_request: in this step more can go out */
+    uint64_t turns;  /* node_request: how many were handed over */
 
     zkl_path_table node_watches; /* node_watch: by path */
     zkl_lines *lines;

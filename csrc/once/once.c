@@ -26,7 +26,7 @@ enum { TIME_CREATE, TIME_SET, TIME_DELETE, TIME_OPS };
 
 /* READING and WRITING go on when all node requests are answered (zkl_onces_step), PAUSED when the
  * timer fires. */
-typedef enum stage { READING, WRITING, PAUSED, DONE } stage;
+typedef enum stage { READING, WRITING, PAUSED } stage;
 
 typedef struct request {
     zkl_once *once;
@@ -35,12 +35,10 @@ typedef struct request {
 } request;
 
 struct zkl_once {
-    zkl_client *client; /* for the host's side */
+    zkl_ask ask; /* always DUE until it is answered */
     zkl_onces *all;
-    zkl_list_item item; /* all->pending */
     zkl_once_task task;
-    bool malformed;      /* the answer is ZKL_BAD_ARGUMENT */
-    zkl_contender *held; /* NULL: it is gone */
+    bool malformed; /* the answer is ZKL_BAD_ARGUMENT */
     char token[TOKEN_SIZE];
     char *paths[REQUESTS]; /* full; TIME's is that of the scratch node */
     double seconds, left;
@@ -55,13 +53,12 @@ struct zkl_once {
     int64_t before; /* mzxid of the mark before that write; 0: there was no mark */
     bool doubt;     /* nobody knows what became of that write */
     bool covered;   /* ... nor of an earlier one: somebody else has changed the mark since */
-    zkl_notice answer;
 };
 
 static void clear_requests(zkl_once *o) {
     for (size_t i = 0; i < REQUESTS; i++) {
         if (o->requests[i].node_request)
-            zkl_node_request_free(o->requests[i].node_request);
+            zkl_ask_free(zkl_ask_of_request(o->requests[i].node_request));
         o->requests[i] = (request){.once = o, .status = ZKL_OK};
     }
     o->open = 0;
@@ -69,24 +66,31 @@ static void clear_requests(zkl_once *o) {
 
 /* One that is due must not be done by a caller that has lost the lock meanwhile. */
 static bool is_late(const zkl_once *o) {
-    return o->task != ZKL_ONCE_MARK && o->left == 0 && (!o->held || o->held->phase != ZKL_HELD);
+    return o->task != ZKL_ONCE_MARK && o->left == 0 &&
+           (!o->ask.held || o->ask.held->phase != ZKL_HELD);
 }
 
 static bool is_of_same_hold(const zkl_once *a, const zkl_once *b) {
-    return a != b && a->held && a->held == b->held;
+    return a != b && a->ask.held && a->ask.held == b->ask.held;
 }
 
 /* It is known now what became of its write. A round of reads may have begun before, and ends later
  * if one read was throttled or cut off. With the mark that it shows, the other one would take this
  * write for its own: so it reads all again. */
 static void outdate_others(const zkl_once *o) {
-    ZKL_EACH (zkl_once, other, &o->all->pending, item) {
+    ZKL_EACH (zkl_once, other, &o->all->asks.due, ask.item) {
         if (is_of_same_hold(o, other))
             other->is_outdated = true;
     }
 }
 
-static void resolve(zkl_once *o, zkl_status status) {
+static zkl_once *once_of(zkl_ask *ask) {
+    return ZKL_CONTAINER_OF(ask, zkl_once, ask);
+}
+
+static zkl_status end(zkl_ask *ask, zkl_status status) {
+    zkl_once *o = once_of(ask);
+    o->doubt |= o->stage == WRITING && o->requests[WRITE].status == ZKL_UNKNOWN;
     if (o->doubt)
         outdate_others(o);
     if (status != ZKL_OK && (o->doubt || o->covered))
@@ -94,10 +98,8 @@ static void resolve(zkl_once *o, zkl_status status) {
     else if (status == ZKL_OK && is_late(o))
         status = ZKL_LOST;
     clear_requests(o);
-    o->stage = DONE;
-    zkl_list_remove(&o->all->pending, &o->item);
-    zkl_timer_clear(&o->all->nodes->context->timers, &o->retry.timer);
-    zkl_events_post(&o->all->nodes->context->events, &o->answer, status, 0);
+    zkl_timer_clear(&ask->all->context->timers, &o->retry.timer);
+    return status;
 }
 
 /* ---- node requests ---- */
@@ -120,8 +122,10 @@ static void start(zkl_once *o, size_t index, const zkl_wish *wish) {
         r->status = ZKL_NO_MEMORY;
         return;
     }
-    zkl_node_request_tell(r->node_request, answered, r);
-    zkl_node_request_start(r->node_request, o->deadline);
+    zkl_ask *ask = zkl_ask_of_request(r->node_request);
+    ask->told = answered;
+    ask->of = r;
+    zkl_ask_start(ask, o->deadline);
     o->open++;
 }
 
@@ -139,7 +143,8 @@ static void ask_time(zkl_once *o) {
         [TIME_SET] = {.kind = ZKL_OP_SET, .path = path, .data = "", .version = -1},
         [TIME_DELETE] = {.kind = ZKL_OP_DELETE, .path = path, .version = -1},
     };
-    start(o, TIME, &(zkl_wish){.ops = ops, .count = TIME_OPS, .several = true, .guard = o->held});
+    start(o, TIME,
+          &(zkl_wish){.ops = ops, .count = TIME_OPS, .several = true, .guard = o->ask.held});
 }
 
 /* Nothing that this round has sent is left to be answered, for instance for want of memory: then
@@ -211,7 +216,7 @@ static bool is_changed(const zkl_once *o) {
 /* Does another one of the same hold write, or not know whether it has written? Both would write the
  * same text, so neither could tell afterwards whose it is. */
 static bool is_contested(const zkl_once *o) {
-    ZKL_EACH (zkl_once, other, &o->all->pending, item) {
+    ZKL_EACH (zkl_once, other, &o->all->asks.due, ask.item) {
         if (is_of_same_hold(o, other) && (other->stage == WRITING || other->doubt))
             return true;
     }
@@ -233,7 +238,7 @@ static void write_mark(zkl_once *o, const char *text) {
     };
     char *copy = strdup(text);
     if (!copy) {
-        resolve(o, ZKL_NO_MEMORY);
+        zkl_ask_answer(&o->ask, ZKL_NO_MEMORY);
         return;
     }
     free(o->text);
@@ -242,7 +247,7 @@ static void write_mark(zkl_once *o, const char *text) {
     zkl_op own = op;
     own.data = copy;
     clear_requests(o);
-    start(o, WRITE, &(zkl_wish){.ops = &own, .count = 1, .several = true, .guard = o->held});
+    start(o, WRITE, &(zkl_wish){.ops = &own, .count = 1, .several = true, .guard = o->ask.held});
     sent(o, WRITING);
 }
 
@@ -269,7 +274,7 @@ static void failed(zkl_once *o, zkl_status status) {
     if (zkl_status_throttled(status))
         wait_a_moment(o);
     else
-        resolve(o, status);
+        zkl_ask_answer(&o->ask, status);
 }
 
 /* The leader's clock may go back, or another server with another clock leads: a mark may lie in the
@@ -289,7 +294,7 @@ static void compare(zkl_once *o) {
     if (mark && passed < o->seconds)
         o->left = o->seconds - passed;
     if (o->left > 0 || o->task == ZKL_ONCE_ASK)
-        resolve(o, ZKL_OK);
+        zkl_ask_answer(&o->ask, ZKL_OK);
     else
         write_mark(o, o->token);
 }
@@ -306,7 +311,7 @@ static void all_read(zkl_once *o) {
         return;
     }
     if (o->doubt && is_written(o)) {
-        resolve(o, ZKL_OK);
+        zkl_ask_answer(&o->ask, ZKL_OK);
         return;
     }
     if (o->doubt)
@@ -314,7 +319,7 @@ static void all_read(zkl_once *o) {
     o->covered |= o->doubt && is_changed(o);
     o->doubt = false;
     if (is_semaphore(o) || (mark && !is_token(mark) && !is_revoked(mark)))
-        resolve(o, ZKL_WRONG_KIND);
+        zkl_ask_answer(&o->ask, ZKL_WRONG_KIND);
     else if (o->task == ZKL_ONCE_MARK)
         write_mark(o, o->token);
     else if (o->requests[TIME].status == ZKL_UNKNOWN)
@@ -334,36 +339,25 @@ static void written(zkl_once *o) {
     if (o->doubt || (changed && ++o->rounds < ROUNDS_MOST))
         read_all(o);
     else if (status == ZKL_OK)
-        resolve(o, ZKL_OK);
+        zkl_ask_answer(&o->ask, ZKL_OK);
     else
         failed(o, status);
+}
+
+static void step(zkl_ask *ask) {
+    zkl_once *o = once_of(ask);
+    if (o->open == 0 && o->stage == READING)
+        all_read(o);
+    else if (o->open == 0 && o->stage == WRITING)
+        written(o);
 }
 
 bool zkl_onces_step(zkl_onces *all) {
     if (all->ready == 0)
         return false;
     all->ready = 0;
-    ZKL_EACH (zkl_once, o, &all->pending, item) {
-        if (o->open == 0 && o->stage == READING)
-            all_read(o);
-        else if (o->open == 0 && o->stage == WRITING)
-            written(o);
-    }
+    zkl_asks_step(&all->asks);
     return true;
-}
-
-void zkl_onces_dismiss(zkl_onces *all, zkl_status status) {
-    ZKL_EACH (zkl_once, o, &all->pending, item) {
-        o->doubt |= o->stage == WRITING && o->requests[WRITE].status == ZKL_UNKNOWN;
-        resolve(o, status);
-    }
-}
-
-void zkl_onces_forget(zkl_onces *all, const zkl_contender *held) {
-    ZKL_EACH (zkl_once, o, &all->pending, item) {
-        if (o->held == held)
-            o->held = NULL;
-    }
 }
 
 /* ---- life ---- */
@@ -371,7 +365,7 @@ void zkl_onces_forget(zkl_onces *all, const zkl_contender *held) {
 static bool make_paths(zkl_once *o) {
     char scratch[ZKL_ZNODE_SIZE];
     const zkl_context *context = o->all->nodes->context;
-    const zkl_contender *part = o->held->call->part(o->held, 0);
+    const zkl_contender *part = o->ask.held->call->part(o->ask.held, 0);
     zkl_znode_make_mark(scratch, (zkl_guid){context->guid, part->receiver.id});
     const char *names[REQUESTS] = {scratch, ZKL_ONCE_NODE, "locks", "leases"};
     for (size_t i = 0; i < REQUESTS; i++)
@@ -388,48 +382,18 @@ static bool is_of_mutex(const zkl_contender *held) {
            (held->phase != ZKL_HELD || !held->call->part(held, 1));
 }
 
-zkl_once *zkl_once_new(zkl_onces *all, const zkl_once_terms *terms) {
-    zkl_once *o = calloc(1, sizeof *o);
-    if (!o)
-        return NULL;
-    o->all = all;
-    o->task = terms->task;
-    o->malformed =
-        !is_of_mutex(terms->held) || (terms->task != ZKL_ONCE_MARK && !(terms->seconds > 0));
-    o->held = terms->held->phase == ZKL_HELD ? terms->held : NULL;
-    o->seconds = terms->seconds;
-    o->deadline = terms->deadline;
-    o->stage = DONE; /* until it starts */
-    o->retry.timer.fire = retry;
-    o->answer.kind = ZKL_EVENT_ANSWER;
-    o->answer.tag = terms->tag;
-    clear_requests(o);
-    if (o->held && !make_paths(o)) {
-        zkl_once_free(o);
-        return NULL;
-    }
-    if (o->held)
-        snprintf(o->token, sizeof o->token, "%" PRId64, o->held->token);
-    return o;
-}
-
-void zkl_once_start(zkl_once *o) {
-    o->stage = READING;
-    zkl_list_append(&o->all->pending, &o->item);
-    if (o->malformed)
-        resolve(o, ZKL_BAD_ARGUMENT);
-    else if (o->held)
-        read_all(o);
+static void begin(zkl_ask *ask) {
+    if (once_of(ask)->malformed)
+        zkl_ask_answer(ask, ZKL_BAD_ARGUMENT);
+    else if (ask->held)
+        read_all(once_of(ask));
     else
-        resolve(o, ZKL_LOST);
+        zkl_ask_answer(ask, ZKL_LOST);
 }
 
-void zkl_once_free(zkl_once *o) {
-    zkl_context *context = o->all->nodes->context;
-    if (o->stage != DONE)
-        zkl_list_remove(&o->all->pending, &o->item);
-    zkl_timer_clear(&context->timers, &o->retry.timer);
-    zkl_events_drop(&context->events, &o->answer);
+static void free_once(zkl_ask *ask) {
+    zkl_once *o = once_of(ask);
+    zkl_timer_clear(&ask->all->context->timers, &o->retry.timer);
     clear_requests(o);
     for (size_t i = 0; i < REQUESTS; i++)
         free(o->paths[i]);
@@ -437,16 +401,38 @@ void zkl_once_free(zkl_once *o) {
     free(o);
 }
 
+void zkl_onces_init(zkl_onces *all, zkl_nodes *nodes) {
+    *all = (zkl_onces){.nodes = nodes, .asks = {nodes->context, nodes->asks.state}};
+}
+
+zkl_once *zkl_once_new(zkl_onces *all, const zkl_once_terms *terms) {
+    static const zkl_ask_call call = {begin, step, NULL, end, free_once};
+    zkl_once *o = calloc(1, sizeof *o);
+    if (!o)
+        return NULL;
+    zkl_ask_init(&o->ask, &all->asks, &call, terms->tag);
+    o->all = all;
+    o->task = terms->task;
+    o->malformed =
+        !is_of_mutex(terms->held) || (terms->task != ZKL_ONCE_MARK && !(terms->seconds > 0));
+    o->ask.held = terms->held->phase == ZKL_HELD ? terms->held : NULL;
+    o->seconds = terms->seconds;
+    o->deadline = terms->deadline;
+    o->retry.timer.fire = retry;
+    clear_requests(o);
+    if (o->ask.held && !make_paths(o)) {
+        zkl_ask_free(&o->ask);
+        return NULL;
+    }
+    if (o->ask.held)
+        snprintf(o->token, sizeof o->token, "%" PRId64, o->ask.held->token);
+    return o;
+}
+
+zkl_ask *zkl_ask_of_once(zkl_once *o) {
+    return &o->ask;
+}
+
 double zkl_once_seconds_left(const zkl_once *o) {
     return o->left;
-}
-
-/* ---- for the host's side ---- */
-
-void zkl_once_set_client(zkl_once *o, zkl_client *client) {
-    o->client = client;
-}
-
-zkl_client *zkl_once_client(const zkl_once *o) {
-    return o->client;
 }

@@ -5,13 +5,14 @@
 #ifndef ZKL_ONCE_H
 #define ZKL_ONCE_H
 
+#include "ask/ask.h"
 #include "line/contender.h"
 #include "nodes/nodes.h"
 
 typedef struct zkl_onces {
     zkl_nodes *nodes;
-    zkl_list pending; /* those not answered yet */
-    size_t ready;     /* how many of them have the answers to all that they have sent */
+    zkl_asks asks;
+    size_t ready; /* how many of them have the answers to all that they have sent */
 } zkl_onces;
 
 typedef enum zkl_once_task {
@@ -29,24 +30,17 @@ typedef struct zkl_once_terms {
     zkl_nanos deadline;
 } zkl_once_terms;
 
+void zkl_onces_init(zkl_onces *all, zkl_nodes *nodes);
 /* NULL: no memory. */
 zkl_once *zkl_once_new(zkl_onces *all, const zkl_once_terms *terms);
-void zkl_once_start(zkl_once *once);
-void zkl_once_free(zkl_once *once);
+/* It starts without a deadline, because its node requests have one. If it ends before they do, its
+ * answer is ZKL_UNKNOWN if a mark may have been written. */
+zkl_ask *zkl_ask_of_once(zkl_once *once);
 
 /* Goes on with those that have all answers. true: one has sent node requests. */
 bool zkl_onces_step(zkl_onces *all);
-/* Answers all, after the node requests were dismissed: with `status`, or with ZKL_UNKNOWN if a mark
- * may have been written. */
-void zkl_onces_dismiss(zkl_onces *all, zkl_status status);
-/* The contender is about to go. */
-void zkl_onces_forget(zkl_onces *all, const zkl_contender *held);
 
 /* Seconds that are left, once it is answered; 0: it is due. */
 double zkl_once_seconds_left(const zkl_once *once);
-
-/* For the host's side (client/onces.c). */
-void zkl_once_set_client(zkl_once *once, zkl_client *client);
-zkl_client *zkl_once_client(const zkl_once *once);
 
 #endif

@@ -1,29 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "query/query.h"
 
-#include "base/event.h"
-#include "base/timer.h"
 #include "line/outbox.h"
 #include "query/listing.h"
 
 #include <stdlib.h>
 
-static void resolve(zkl_query *query, zkl_status status) {
-    if (!query->pending)
-        return;
-    query->pending = false;
-    zkl_list_remove(&query->all->pending, &query->item);
-    zkl_timer_clear(&query->all->context->timers, &query->timer);
-    zkl_listing_stop(&query->listing);
-    zkl_revocation_stop(&query->revocation, query->all->context);
-    zkl_events_post(&query->all->context->events, &query->answer, status, 0);
+static zkl_query *query_of(zkl_ask *ask) {
+    return ZKL_CONTAINER_OF(ask, zkl_query, ask);
 }
 
-static void check_session(zkl_query *query) {
-    if (*query->all->state == ZKL_STATE_CONNECTED)
-        resolve(query, ZKL_OK);
-    else if (*query->all->state == ZKL_STATE_AUTH_FAILED)
-        resolve(query, ZKL_AUTH_FAILED);
+static void check_session(zkl_ask *ask) {
+    if (!zkl_ask_end_unreached(ask) && *ask->all->state == ZKL_STATE_CONNECTED)
+        zkl_ask_answer(ask, ZKL_OK);
 }
 
 /* Some contenders had departed when the host asked. They come first in the list. ZKL_OK: the
@@ -40,113 +29,84 @@ static zkl_status refusal(const zkl_query *query) {
 
 /* The answer comes when all of them are gone, or as soon as the servers have refused to delete the
  * node of one. */
-static void check_flush(zkl_query *query) {
+static void check_flush(zkl_ask *ask) {
+    const zkl_query *query = query_of(ask);
     const zkl_line_common *common = query->all->common;
     const zkl_contender *first = ZKL_FIRST(&common->departing, zkl_contender, end.leaving);
     const bool gone = !first || first->end.departure > query->departures;
     const zkl_status refused = common->refusals ? refusal(query) : ZKL_OK;
     if (gone || refused != ZKL_OK)
-        resolve(query, refused);
+        zkl_ask_answer(ask, refused);
 }
 
-static void check_validity(zkl_query *query) {
-    if (!query->held || query->held->phase != ZKL_HELD)
-        resolve(query, ZKL_LOST);
-    else if (zkl_contender_valid_until(query->held) > zkl_context_now(query->all->context))
+static void check_validity(zkl_ask *ask) {
+    if (!ask->held || ask->held->phase != ZKL_HELD)
+        zkl_ask_answer(ask, ZKL_LOST);
+    else if (zkl_contender_valid_until(ask->held) > zkl_context_now(ask->all->context))
         /* otherwise the next heartbeat does: the heart beats while it is held */
-        resolve(query, ZKL_OK);
+        zkl_ask_answer(ask, ZKL_OK);
 }
 
-static void list(zkl_query *query) {
-    zkl_listing_step(&query->listing);
-    if (query->listing.done) /* a REVOKE only if it has failed: check_revoke comes first */
-        resolve(query, query->listing.status);
+static void check_participants(zkl_ask *ask) {
+    zkl_listing *listing = &query_of(ask)->listing;
+    if (zkl_ask_end_unreached(ask))
+        return;
+    zkl_listing_step(listing);
+    if (listing->done) /* a REVOKE only if it has failed: check_revoke comes first */
+        zkl_ask_answer(ask, listing->status);
 }
 
-static void check_participants(zkl_query *query) {
-    if (*query->all->state == ZKL_STATE_AUTH_FAILED)
-        resolve(query, ZKL_AUTH_FAILED);
-    else if (query->listing.once && !zkl_context_is_linked(query->all->context))
-        resolve(query, ZKL_DISCONNECTED);
-    else
-        list(query);
-}
-
-static void check_revoke(zkl_query *query) {
+static void check_revoke(zkl_ask *ask) {
+    zkl_query *query = query_of(ask);
     if (!query->listing.done || query->listing.status != ZKL_OK) {
-        check_participants(query);
+        check_participants(ask);
         return;
     }
     zkl_revocation_step(&query->revocation, &query->listing);
     if (query->revocation.done)
-        resolve(query, query->revocation.status);
-    else if (query->listing.once && !zkl_context_is_linked(query->all->context))
-        resolve(query, ZKL_DISCONNECTED);
+        zkl_ask_answer(ask, query->revocation.status);
+    else
+        zkl_ask_end_unreached(ask);
 }
 
-static void check(zkl_query *query) {
-    static void (*const checks[])(zkl_query *) = {
-        [ZKL_QUERY_SESSION] = check_session,   [ZKL_QUERY_FLUSH] = check_flush,
-        [ZKL_QUERY_VALIDITY] = check_validity, [ZKL_QUERY_PARTICIPANTS] = check_participants,
-        [ZKL_QUERY_REVOKE] = check_revoke,
-    };
-    checks[query->kind](query);
+static void begin(zkl_ask *ask) {
+    zkl_outbox_hurry(&query_of(ask)->all->common->outbox);
 }
 
-static void deadline_passed(zkl_timer *timer) {
-    zkl_query *query = ZKL_CONTAINER_OF(timer, zkl_query, timer);
-    resolve(query, zkl_context_is_linked(query->all->context) ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
+static void stop(zkl_ask *ask) {
+    zkl_listing_stop(&query_of(ask)->listing);
+    zkl_revocation_stop(&query_of(ask)->revocation, ask->all->context);
+}
+
+static zkl_status end(zkl_ask *ask, zkl_status status) {
+    stop(ask);
+    return status;
+}
+
+static void free_query(zkl_ask *ask) {
+    zkl_revocation_stop(&query_of(ask)->revocation, ask->all->context);
+    zkl_listing_free(&query_of(ask)->listing);
+    free(query_of(ask));
 }
 
 zkl_query *zkl_query_new(zkl_queries *all, zkl_query_kind asked, uint64_t tag) {
+    static const zkl_ask_call calls[] = {
+        [ZKL_QUERY_SESSION] = {begin, check_session, NULL, end, free_query},
+        [ZKL_QUERY_FLUSH] = {begin, check_flush, NULL, end, free_query},
+        [ZKL_QUERY_VALIDITY] = {begin, check_validity, NULL, end, free_query},
+        [ZKL_QUERY_PARTICIPANTS] = {begin, check_participants, NULL, end, free_query},
+        [ZKL_QUERY_REVOKE] = {begin, check_revoke, NULL, end, free_query},
+    };
     zkl_query *query = calloc(1, sizeof *query);
     if (!query)
         return NULL;
     query->all = all;
-    query->kind = asked;
-    query->timer.fire = deadline_passed;
-    query->answer.kind = ZKL_EVENT_ANSWER;
-    query->answer.tag = tag;
+    zkl_ask_init(&query->ask, &all->asks, &calls[asked], tag);
     return query;
 }
 
-void zkl_query_start(zkl_query *query, zkl_nanos deadline) {
-    zkl_queries *all = query->all;
-    query->pending = true;
-    zkl_outbox_hurry(&all->common->outbox);
-    zkl_list_append(&all->pending, &query->item);
-    zkl_timer_set(&all->context->timers, &query->timer, deadline);
-}
-
-void zkl_query_free(zkl_query *query) {
-    resolve(query, ZKL_CANCELLED);
-    zkl_events_drop(&query->all->context->events, &query->answer);
-    zkl_listing_free(&query->listing);
-    free(query);
-}
-
-void zkl_queries_check(zkl_queries *all) {
-    ZKL_EACH (zkl_query, query, &all->pending, item) {
-        check(query);
-    }
-}
-
 void zkl_queries_suspend(zkl_queries *all) {
-    ZKL_EACH (zkl_query, query, &all->pending, item) {
-        zkl_listing_stop(&query->listing); /* the next link sends it again */
-        zkl_revocation_stop(&query->revocation, all->context);
-    }
-}
-
-void zkl_queries_dismiss(zkl_queries *all, zkl_status status) {
-    ZKL_EACH (zkl_query, query, &all->pending, item) {
-        resolve(query, status);
-    }
-}
-
-void zkl_queries_forget(zkl_queries *all, const zkl_contender *held) {
-    ZKL_EACH (zkl_query, query, &all->pending, item) {
-        if (query->held == held)
-            query->held = NULL;
+    ZKL_EACH (zkl_ask, ask, &all->asks.due, item) {
+        stop(ask); /* the next link sends it again */
     }
 }

@@ -54,11 +54,11 @@ static void begin(void) {
     CHECK(zkl_events_init(&client.context.events));
     CHECK(zkl_receivers_init(&client.context.receivers));
     CHECK(zkl_lines_init(&client.lines, &client.context, 0));
-    client.queries = (zkl_queries){
-        .context = &client.context, .common = &client.lines.common, .state = &client.session.state};
+    client.queries = (zkl_queries){.asks = {&client.context, &client.session.state},
+                                   .common = &client.lines.common};
     zkl_node_requests_init(&client.nodes, &client.context, &client.session.state);
     zkl_node_watches_init(&client.nodes, &client.lines);
-    client.onces.nodes = &client.nodes;
+    zkl_onces_init(&client.onces, &client.nodes);
     client.session.context = client.session.heart.context = &client.context;
     client.session.timeout = 6 * ZKL_SECOND;
 }

@@ -141,11 +141,11 @@ static void a_request_about_nodes_comes_behind_a_release(void) {
     zkl_node_request *request =
         zkl_node_request_new(&one->nodes, &(zkl_wish){.ops = &op, .count = 1}, 0);
     CHECK(request != NULL);
-    zkl_node_request_start(request, ZKL_NEVER);
+    zkl_ask_start(zkl_ask_of_request(request), ZKL_NEVER);
     fake_leave(one);
     fake_settle(one);
     CHECK_INT(one->answers[0], ZKL_OK);
-    zkl_node_request_free(request);
+    zkl_ask_free(zkl_ask_of_request(request));
 }
 
 static void a_query_comes_behind_a_release(void) {
@@ -155,10 +155,10 @@ static void a_query_comes_behind_a_release(void) {
     CHECK_INT(fake_release(p), ZKL_OK);
     zkl_query *query = zkl_query_new(&one->queries, ZKL_QUERY_PARTICIPANTS, 0);
     CHECK(query && zkl_listing_init(&query->listing, &one->context, C, false));
-    zkl_query_start(query, ZKL_NEVER);
+    zkl_ask_start(&query->ask, ZKL_NEVER);
     fake_leave(one);
     CHECK_TEXT(fake_batch(one), "CLDL");
-    zkl_query_free(query);
+    zkl_ask_free(&query->ask);
 }
 
 /* A reader of ours waits in front of the other one, for the same write. */

@@ -76,7 +76,7 @@ static void each_kind(void (*play)(fake_caller *caller)) {
 static void gives_back(fake_caller *p) {
     fake_release_in_doubt(p);
     CHECK_INT(fake_release(p), ZKL_NOT_OWNER);
-    zkl_query_free(fake_flush(one));
+    zkl_ask_free(&fake_flush(one)->ask);
     fake_settle_all(zk);
     CHECK(!fake_node_of(p));
     CHECK_INT((int64_t)one->context.counters.released, 1);

@@ -343,9 +343,9 @@ static uint64_t cost_of_leaving(size_t others) {
     }
     zkl_query *flush = fake_flush(one);
     fake_settle_all(zk);
-    CHECK(!flush->pending);
+    CHECK(flush->ask.stage == ZKL_ASK_DONE);
     const uint64_t cost = blocks - before;
-    zkl_query_free(flush);
+    zkl_ask_free(&flush->ask);
     fake_world_end();
     return cost / others;
 }

@@ -153,9 +153,9 @@ static void check_node_budget(const zkl_line_common *common, const zkl_nodes *no
         if (!c->line)
             *(c->share.owed ? &sum.owed : &sum.nodes) += c->share.bytes;
     }
-    ZKL_EACH (const zkl_node_request, waiting, &nodes->waiting, item)
+    ZKL_EACH (const zkl_node_request, waiting, &nodes->asks.due, ask.item)
         sum.nodes += waiting->share.bytes;
-    ZKL_EACH (const zkl_node_request, handed, &nodes->handed, item)
+    ZKL_EACH (const zkl_node_request, handed, &nodes->asks.open, ask.item)
         sum.nodes += handed->share.bytes;
     must(of, sum.nodes + budget->made == budget->bytes && sum.owed == budget->owed,
          "each share of the node budget is counted once");

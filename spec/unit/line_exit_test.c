@@ -354,19 +354,19 @@ static void a_refused_delete_that_an_operator_does_for_us_lets_the_next_in(void)
 static void a_flush_waits_for_what_had_departed(void) {
     fake_caller *p = fake_holder(one), *q = fake_waiter(one);
     zkl_query *early = fake_flush(one);
-    CHECK(!early->pending); /* nothing to wait for */
+    CHECK(early->ask.stage == ZKL_ASK_DONE); /* nothing to wait for */
     fake_release(p);
     zkl_query *first = fake_flush(one);
     fake_release(q);
     zkl_query *second = fake_flush(one);
-    CHECK(first->pending && second->pending);
+    CHECK(first->ask.stage != ZKL_ASK_DONE && second->ask.stage != ZKL_ASK_DONE);
     fake_answer(one);
-    CHECK(!first->pending && second->pending);
+    CHECK(first->ask.stage == ZKL_ASK_DONE && second->ask.stage != ZKL_ASK_DONE);
     fake_answer(one);
-    CHECK(!second->pending);
-    zkl_query_free(early);
-    zkl_query_free(first);
-    zkl_query_free(second);
+    CHECK(second->ask.stage == ZKL_ASK_DONE);
+    zkl_ask_free(&early->ask);
+    zkl_ask_free(&first->ask);
+    zkl_ask_free(&second->ask);
 }
 
 static void a_flush_waits_for_the_oldest_even_if_later_ones_are_gone(void) {
@@ -377,12 +377,12 @@ static void a_flush_waits_for_the_oldest_even_if_later_ones_are_gone(void) {
     fake_release(q);
     zkl_query *flush = fake_flush(one);
     fake_settle(one);
-    CHECK(flush->pending);
+    CHECK(flush->ask.stage != ZKL_ASK_DONE);
     CHECK(!fake_node_of(q) && fake_node_of(p));
     fake_wait(zk, 1);
     fake_settle(one);
-    CHECK(!flush->pending);
-    zkl_query_free(flush);
+    CHECK(flush->ask.stage == ZKL_ASK_DONE);
+    zkl_ask_free(&flush->ask);
     CHECK_CLEAN();
 }
 
@@ -392,19 +392,19 @@ static void a_flush_tells_that_a_delete_was_refused(void) {
     fake_release(p);
     fake_release(q);
     zkl_query *flush = fake_flush(one);
-    CHECK(flush->pending);
+    CHECK(flush->ask.stage != ZKL_ASK_DONE);
     fake_settle(one);
-    CHECK(!flush->pending);
-    CHECK_TEXT(zkl_status_text(flush->answer.status), "access denied");
-    zkl_query_free(flush);
+    CHECK(flush->ask.stage == ZKL_ASK_DONE);
+    CHECK_TEXT(zkl_status_text(flush->ask.answer.status), "access denied");
+    zkl_ask_free(&flush->ask);
     /* A delete that was refused yesterday is tried again today. */
     fake_allow(zk);
     zkl_lines_each(&one->lines, zkl_line_insist);
     flush = fake_flush(one);
-    CHECK(flush->pending);
+    CHECK(flush->ask.stage != ZKL_ASK_DONE);
     fake_settle(one);
-    CHECK_TEXT(zkl_status_text(flush->answer.status), "ok");
-    zkl_query_free(flush);
+    CHECK_TEXT(zkl_status_text(flush->ask.answer.status), "ok");
+    zkl_ask_free(&flush->ask);
     CHECK_CLEAN();
 }
 
@@ -413,12 +413,12 @@ static void a_flush_waits_for_a_create_that_was_given_up(void) {
     fake_cut(one);
     fake_cancel(p);
     zkl_query *flush = fake_flush(one);
-    CHECK(flush->pending);
+    CHECK(flush->ask.stage != ZKL_ASK_DONE);
     fake_connect(one);
-    CHECK(flush->pending);
+    CHECK(flush->ask.stage != ZKL_ASK_DONE);
     fake_settle(one);
-    CHECK(!flush->pending);
-    zkl_query_free(flush);
+    CHECK(flush->ask.stage == ZKL_ASK_DONE);
+    zkl_ask_free(&flush->ask);
 }
 
 static void the_end_of_the_session_ends_a_flush(void) {
@@ -426,10 +426,10 @@ static void the_end_of_the_session_ends_a_flush(void) {
     fake_release(p);
     zkl_query *flush = fake_flush(one);
     fake_cut(one);
-    CHECK(flush->pending);
+    CHECK(flush->ask.stage != ZKL_ASK_DONE);
     fake_expire(one);
-    CHECK(!flush->pending);
-    zkl_query_free(flush);
+    CHECK(flush->ask.stage == ZKL_ASK_DONE);
+    zkl_ask_free(&flush->ask);
 }
 
 int main(int argc, char **argv) {

@@ -11,7 +11,7 @@ static void run_node_request(const zkl_wish *wish) {
     one->answered[memory.node_request_count] = 0;
     memory.requests[memory.node_request_count++] = request;
     if (request)
-        zkl_node_request_start(request, ZKL_NEVER);
+        zkl_ask_start(zkl_ask_of_request(request), ZKL_NEVER);
     fake_leave(one);
 }
 
@@ -58,12 +58,12 @@ static void ask(zkl_query_kind asked) {
         return;
     if (asked != ZKL_QUERY_FLUSH &&
         !zkl_listing_init(&memory.query->listing, &one->context, LINE, false)) {
-        zkl_query_free(memory.query);
+        zkl_ask_free(&memory.query->ask);
         memory.query = NULL;
         return;
     }
     memory.query->departures = one->lines.common.departures;
-    zkl_query_start(memory.query, ZKL_NEVER);
+    zkl_ask_start(&memory.query->ask, ZKL_NEVER);
     fake_leave(one);
 }
 
@@ -72,13 +72,14 @@ static void check_query(void) {
     fake_settle_all(zk);
     if (!memory.query)
         return;
-    CHECK(!memory.query->pending);
-    CHECK(memory.query->answer.status == ZKL_OK || memory.query->answer.status == ZKL_NO_MEMORY);
+    CHECK(memory.query->ask.stage == ZKL_ASK_DONE);
+    CHECK(memory.query->ask.answer.status == ZKL_OK ||
+          memory.query->ask.answer.status == ZKL_NO_MEMORY);
     zkl_participant who;
     size_t count = 0;
     for (; zkl_listing_at(&memory.query->listing, count, &who); count++)
         CHECK(who.session != 0 && who.identifier && who.identifier_length > 0);
-    CHECK_INT(count, memory.query->answer.status == ZKL_OK ? 4 : 0);
+    CHECK_INT(count, memory.query->ask.answer.status == ZKL_OK ? 4 : 0);
 }
 
 static void somebody_asks_who_is_there(void) {
@@ -107,9 +108,10 @@ static void somebody_asks_for_it(void) {
     fake_settle_all(zk);
     if (!memory.query)
         return;
-    CHECK(!memory.query->pending);
-    CHECK(memory.query->answer.status == ZKL_OK || memory.query->answer.status == ZKL_NO_MEMORY);
-    const bool good = memory.query->answer.status == ZKL_OK;
+    CHECK(memory.query->ask.stage == ZKL_ASK_DONE);
+    CHECK(memory.query->ask.answer.status == ZKL_OK ||
+          memory.query->ask.answer.status == ZKL_NO_MEMORY);
+    const bool good = memory.query->ask.answer.status == ZKL_OK;
     CHECK_INT(memory.query->revocation.asked, good ? 3 : 0);
     for (size_t i = 0; good && i < 3; i++)
         CHECK_TEXT(fake_find(zk, strangers[i], FAKE_LATEST)->data, "__REVOKE__");
@@ -139,14 +141,14 @@ static void mark_it(fake_caller *holder) {
     one->answered[MARK_TAG] = 0;
     if (!once)
         return;
-    zkl_once_start(once);
+    zkl_ask_start(zkl_ask_of_once(once), ZKL_NEVER);
     fake_leave(one);
     fake_settle_all(zk);
     CHECK_INT(one->answered[MARK_TAG], 1);
     const bool good = one->answers[MARK_TAG] == ZKL_OK;
     CHECK(good || one->answers[MARK_TAG] == ZKL_NO_MEMORY);
     CHECK(!good || fake_find(zk, MARK, FAKE_LATEST));
-    zkl_once_free(once);
+    zkl_ask_free(zkl_ask_of_once(once));
 }
 
 static void the_mark_is_written(void) {

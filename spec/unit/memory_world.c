@@ -20,13 +20,13 @@ void memory_begin(void) {
 void memory_end(void) {
     scarce_plan(0, 0);
     if (memory.query)
-        zkl_query_free(memory.query);
+        zkl_ask_free(&memory.query->ask);
     memory.query = NULL;
     if (memory.view)
         zkl_node_watch_quit(memory.view);
     for (size_t i = 0; i < memory.node_request_count; i++)
         if (memory.requests[i])
-            zkl_node_request_free(memory.requests[i]);
+            zkl_ask_free(zkl_ask_of_request(memory.requests[i]));
     memory.node_request_count = 0;
     fake_world_end();
 }
@@ -119,7 +119,7 @@ static void check_rest(void) {
     for (size_t i = 0; i < memory.node_request_count; i++) {
         CHECK_INT(one->answered[i], memory.requests[i] != NULL);
         if (memory.requests[i])
-            zkl_node_request_free(memory.requests[i]);
+            zkl_ask_free(zkl_ask_of_request(memory.requests[i]));
     }
     memory.node_request_count = 0;
     if (memory.view)
@@ -127,8 +127,8 @@ static void check_rest(void) {
     memory.view = NULL;
     fake_leave(one);
     if (memory.query) {
-        CHECK(!memory.query->pending);
-        zkl_query_free(memory.query);
+        CHECK(memory.query->ask.stage == ZKL_ASK_DONE);
+        zkl_ask_free(&memory.query->ask);
         memory.query = NULL;
     }
     pass_time();

@@ -305,7 +305,7 @@ static zkl_node_request *ask(zkl_op_kind kind, bool sequential, double seconds) 
                        .sequential = sequential};
     zkl_node_request *request =
         zkl_node_request_new(&one->nodes, &(zkl_wish){.ops = &op, .count = 1}, 0);
-    zkl_node_request_start(request, zkl_clock_after(fake_now, seconds));
+    zkl_ask_start(zkl_ask_of_request(request), zkl_clock_after(fake_now, seconds));
     fake_leave(one);
     return request;
 }
@@ -315,7 +315,7 @@ static void is_asked(zkl_op_kind kind) {
     fake_settle_all(zk);
     fake_wait(zk, 5); /* a read may wait for a new barrier */
     fake_settle_all(zk);
-    zkl_node_request_free(request);
+    zkl_ask_free(zkl_ask_of_request(request));
     fake_leave(one);
 }
 
@@ -329,8 +329,8 @@ static void a_create_counts_from_its_call_on(void) {
     CHECK(strstr(text, "have 20 bytes, 10 more exceed the bound of 20 ") != NULL);
     CHECK(!zkl_node_request_shortage(made, text, sizeof text));
     fake_settle_all(zk);
-    zkl_node_request_free(made);
-    zkl_node_request_free(refused);
+    zkl_ask_free(zkl_ask_of_request(made));
+    zkl_ask_free(zkl_ask_of_request(refused));
     fake_leave(one);
     CHECK_INT(budget->bytes, strlen(OWN) + 10);
     expire(one);
@@ -341,10 +341,10 @@ static void a_create_that_is_never_sent_does_not_count(void) {
     fake_cut(one);
     zkl_node_request *late = ask(ZKL_OP_CREATE, false, 5), *dropped = ask(ZKL_OP_CREATE, false, 60);
     CHECK_INT(budget->bytes, 2 * strlen(OWN));
-    zkl_node_request_free(dropped);
+    zkl_ask_free(zkl_ask_of_request(dropped));
     fake_wait(zk, 6);
     CHECK_INT(budget->bytes, 0);
-    zkl_node_request_free(late);
+    zkl_ask_free(zkl_ask_of_request(late));
 }
 
 /* The delete was sent first: its answer, that there is no node, comes after the caller gave up. */
@@ -363,14 +363,14 @@ static void a_create_in_doubt_counts_until_a_later_answer_shows_that_it_is_gone(
     CHECK_INT(budget->bytes, strlen(OWN));
     is_asked(ZKL_OP_GET);
     CHECK_INT(budget->bytes, 0);
-    zkl_node_request_free(before);
-    zkl_node_request_free(create);
+    zkl_ask_free(zkl_ask_of_request(before));
+    zkl_ask_free(zkl_ask_of_request(create));
 }
 
 static void a_create_that_is_dropped_on_its_way_counts(void) {
     zkl_node_request *create = ask(ZKL_OP_CREATE, false, 60);
     fake_carry(one);
-    zkl_node_request_free(create);
+    zkl_ask_free(zkl_ask_of_request(create));
     fake_leave(one);
     CHECK_INT(budget->bytes, strlen(OWN));
     fake_settle_all(zk);
@@ -381,7 +381,7 @@ static void a_create_that_is_dropped_on_its_way_counts(void) {
 static void a_sequential_create_in_doubt_counts_until_the_session_ends(void) {
     zkl_node_request *create = ask(ZKL_OP_CREATE, true, 60);
     fake_cut(one);
-    zkl_node_request_free(create);
+    zkl_ask_free(zkl_ask_of_request(create));
     fake_connect(one);
     is_asked(ZKL_OP_GET);
     CHECK_INT(budget->bytes, strlen(OWN) + 10);
@@ -405,11 +405,11 @@ static void a_transaction_that_deletes_a_node_twice_says_nothing(void) {
     is_asked(ZKL_OP_CREATE);
     zkl_node_request *twice =
         zkl_node_request_new(&one->nodes, &(zkl_wish){.ops = ops, .count = 2, .several = true}, 0);
-    zkl_node_request_start(twice, zkl_clock_after(fake_now, 60));
+    zkl_ask_start(zkl_ask_of_request(twice), zkl_clock_after(fake_now, 60));
     fake_leave(one);
     fake_settle_all(zk);
     CHECK_INT(zkl_node_request_failed(twice), 2);
-    zkl_node_request_free(twice);
+    zkl_ask_free(zkl_ask_of_request(twice));
     fake_leave(one);
     CHECK_INT(budget->bytes, strlen(OWN)); /* it is there */
     is_asked(ZKL_OP_DELETE);

@@ -20,7 +20,7 @@ static void begin(void) {
 static void end(void) {
     for (size_t i = 0; i < count; i++)
         if (requests[i])
-            zkl_node_request_free(requests[i]);
+            zkl_ask_free(zkl_ask_of_request(requests[i]));
     fake_world_end();
 }
 
@@ -32,7 +32,7 @@ static size_t start(const zkl_wish *wish, double seconds) {
     CHECK(request != NULL);
     requests[count] = request;
     one->answered[count] = 0;
-    zkl_node_request_start(request, zkl_clock_after(fake_now, seconds));
+    zkl_ask_start(zkl_ask_of_request(request), zkl_clock_after(fake_now, seconds));
     fake_leave(one);
     return count++;
 }
@@ -349,7 +349,7 @@ static void what_became_of_a_write_is_read_from_no_server_that_lags(void) {
 
 /* The host drops it: a signal or coroutine.close has ended the call. */
 static void interrupt(size_t i) {
-    zkl_node_request_free(requests[i]);
+    zkl_ask_free(zkl_ask_of_request(requests[i]));
     requests[i] = NULL;
     fake_leave(one);
 }
@@ -389,7 +389,7 @@ static void closing_tells_what_was_handed_over_and_what_was_not(void) {
     const size_t handed = ask(ZKL_OP_SET, NODE, "2"), read = ask(ZKL_OP_GET, NODE, NULL);
     fake_cut_quietly(one);
     const size_t waiting = ask(ZKL_OP_SET, NODE, "3");
-    zkl_node_requests_dismiss(&one->nodes, ZKL_CLOSED);
+    zkl_asks_dismiss(&one->nodes.asks, ZKL_CLOSED);
     fake_leave(one);
     CHECK_TOLD(handed, ZKL_UNKNOWN);
     CHECK_TOLD(read, ZKL_CLOSED);
@@ -400,7 +400,7 @@ static void what_was_dropped_is_never_handed_over(void) {
     make(NODE, "1");
     fake_cut(one);
     const size_t i = ask(ZKL_OP_SET, NODE, "2");
-    zkl_node_request_free(requests[i]);
+    zkl_ask_free(zkl_ask_of_request(requests[i]));
     requests[i] = NULL;
     fake_connect(one);
     fake_settle(one);

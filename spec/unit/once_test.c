@@ -26,7 +26,7 @@ static void begin(void) {
 
 static void end(void) {
     for (size_t i = 0; i < count; i++)
-        zkl_once_free(onces[i]);
+        zkl_ask_free(zkl_ask_of_once(onces[i]));
     fake_world_end();
 }
 
@@ -41,7 +41,7 @@ static size_t start(zkl_once_task task, double seconds, double timeout) {
     onces[count] = zkl_once_new(&one->onces, &terms);
     CHECK(onces[count] != NULL);
     one->answered[count] = 0;
-    zkl_once_start(onces[count]);
+    zkl_ask_start(zkl_ask_of_once(onces[count]), ZKL_NEVER);
     fake_leave(one);
     return count++;
 }
@@ -495,13 +495,13 @@ static void a_mark_that_nobody_has_changed_is_not_written_and_the_hold_is_lost(v
 
 static void the_end_of_the_client_is_unknown_to_a_write_on_its_way(void) {
     const size_t written = about_to_write();
-    zkl_node_requests_dismiss(&one->nodes, ZKL_CLOSED);
-    zkl_onces_dismiss(&one->onces, ZKL_CLOSED);
+    zkl_asks_dismiss(&one->nodes.asks, ZKL_CLOSED);
+    zkl_asks_dismiss(&one->onces.asks, ZKL_CLOSED);
     fake_leave(one);
     CHECK_TOLD(written, ZKL_UNKNOWN);
     const size_t asked = ask_and_mark(HOUR);
-    zkl_node_requests_dismiss(&one->nodes, ZKL_CLOSED);
-    zkl_onces_dismiss(&one->onces, ZKL_CLOSED);
+    zkl_asks_dismiss(&one->nodes.asks, ZKL_CLOSED);
+    zkl_asks_dismiss(&one->onces.asks, ZKL_CLOSED);
     fake_leave(one);
     CHECK_TOLD(asked, ZKL_CLOSED);
 }
@@ -570,7 +570,7 @@ static void a_mark_that_always_changes_is_given_up(void) {
 
 static void one_that_is_given_up_tells_nothing(void) {
     const size_t i = about_to_write();
-    zkl_once_free(onces[i]);
+    zkl_ask_free(zkl_ask_of_once(onces[i]));
     count--;
     fake_settle(one);
     CHECK_WAITS(i);

@@ -6,8 +6,8 @@
 static void ask_validity(fake_caller *p) {
     query = zkl_query_new(&one->queries, ZKL_QUERY_VALIDITY, 0);
     CHECK(query != NULL);
-    query->held = p->contender;
-    zkl_query_start(query, zkl_clock_after(fake_now, 60));
+    query->ask.held = p->contender;
+    zkl_ask_start(&query->ask, zkl_clock_after(fake_now, 60));
     fake_leave(one);
 }
 
@@ -24,10 +24,10 @@ static void validity_lasts_until_its_end_and_not_longer(void) {
     fake_now = one->context.valid_until - 1;
     ask_validity(p);
     query_check_answered(ZKL_OK);
-    zkl_query_free(query);
+    zkl_ask_free(&query->ask);
     fake_now++;
     ask_validity(p);
-    CHECK(query->pending);
+    CHECK(query->ask.stage != ZKL_ASK_DONE);
 }
 
 static void validity_that_ran_out_asks_the_servers(void) {
@@ -35,7 +35,7 @@ static void validity_that_ran_out_asks_the_servers(void) {
     fake_wait(zk, 30);
     fake_settle(one);
     ask_validity(p);
-    CHECK(query->pending);
+    CHECK(query->ask.stage != ZKL_ASK_DONE);
     fake_beat(one, 15);
     query_check_answered(ZKL_OK);
 }
@@ -69,10 +69,10 @@ static void what_is_dropped_is_lost_to_those_who_asked_for_it(void) {
     zkl_query *of_p = query;
     ask_validity(q);
     fake_drop(p);
-    CHECK(query->pending);
-    CHECK(!of_p->pending);
-    CHECK_INT(of_p->answer.status, ZKL_LOST);
-    zkl_query_free(of_p);
+    CHECK(query->ask.stage != ZKL_ASK_DONE);
+    CHECK(of_p->ask.stage == ZKL_ASK_DONE);
+    CHECK_INT(of_p->ask.answer.status, ZKL_LOST);
+    zkl_ask_free(&of_p->ask);
     fake_beat(one, 15);
     query_check_answered(ZKL_OK);
 }
@@ -84,7 +84,7 @@ static void all_are_answered_when_the_client_closes(void) {
         query_ask(i == 1 ? ZKL_QUERY_SESSION : ZKL_QUERY_PARTICIPANTS, 5);
         asked[i] = query;
     }
-    zkl_queries_dismiss(&one->queries, ZKL_CLOSED);
+    zkl_asks_dismiss(&one->queries.asks, ZKL_CLOSED);
     for (unsigned i = 0; i < 3; i++) {
         query = asked[i];
         query_check_answered(ZKL_CLOSED);
@@ -123,7 +123,7 @@ static void a_flush_is_not_told_what_becomes_of_those_who_came_later(void) {
     fake_release(q);
     fake_settle(one);
     CHECK_INT(one->lines.common.refusals, 1);
-    CHECK(query->pending);
+    CHECK(query->ask.stage != ZKL_ASK_DONE);
     fake_wait(zk, 1);
     fake_settle(one);
     query_check_answered(ZKL_OK);
@@ -146,7 +146,7 @@ static void whoever_drops_one_that_is_answered_takes_none_from_others(void) {
     query = asked[1];
     query_check_answered(ZKL_OK);
     query_stop();
-    zkl_query_free(asked[2]); /* nor does one that is not */
+    zkl_ask_free(&asked[2]->ask); /* nor does one that is not */
     fake_settle(one);
     query = asked[0];
     query_check_answered(ZKL_OK);
@@ -165,7 +165,7 @@ static void the_first_refusal_answers_a_flush(void) {
     fake_release(p);
     fake_release(q);
     query = fake_flush(one);
-    CHECK(query->pending);
+    CHECK(query->ask.stage != ZKL_ASK_DONE);
     fake_settle(one);
     CHECK(one->lines.common.departing.first != NULL);
     query_check_answered(ZKL_ACCESS_DENIED);
@@ -178,21 +178,21 @@ static void a_flush_is_answered_when_nobody_is_leaving(void) {
     fake_caller *p = fake_holder(one);
     fake_release(p);
     query = fake_flush(one);
-    CHECK(query->pending);
+    CHECK(query->ask.stage != ZKL_ASK_DONE);
     fake_settle(one);
     query_check_answered(ZKL_OK);
 }
 
 static void an_answer_tells_which_question_it_is_of(void) {
     query = zkl_query_new(&one->queries, ZKL_QUERY_SESSION, 77);
-    CHECK_INT(query->answer.tag, 77);
+    CHECK_INT(query->ask.answer.tag, 77);
 }
 
 static void a_session_is_waited_for(void) {
     fake_cut(one);
     query_ask(ZKL_QUERY_SESSION, 5);
     fake_leave(one);
-    CHECK(query->pending);
+    CHECK(query->ask.stage != ZKL_ASK_DONE);
     fake_connect(one);
     query_check_answered(ZKL_OK);
 }

@@ -23,7 +23,7 @@ static void a_holder_that_leaves_just_then_is_not_taken_for_nobody(void) {
 static void a_single_revocation_ends_with_the_link(void) {
     fake_caller *p = fake_holder(two);
     query_ask(ZKL_QUERY_REVOKE, 1e12);
-    query->listing.once = true;
+    query->ask.once = query->listing.once = true;
     fake_leave(one);
     fake_answer(one);
     CHECK_INT(fake_pending(one, FAKE_SET, fake_node_of(p)), 1);
@@ -54,7 +54,7 @@ static void where_the_last_holder_leaves_just_then_nobody_holds(void) {
     fake_answer(one);
     fake_release(p);
     fake_settle(two);
-    CHECK(query->pending);
+    CHECK(query->ask.stage != ZKL_ASK_DONE);
     fake_settle(one);
     query_check_answered(ZKL_OK);
     CHECK_INT(query->revocation.asked, 0);
@@ -70,7 +70,7 @@ static void holders_that_never_stay_are_looked_for_until_the_deadline(void) {
         fake_remove(zk, stranger);
         fake_stranger(zk, LINE, NULL);
         fake_remove(zk, fake_stranger(zk, LINE, NULL));
-        CHECK(query->pending);
+        CHECK(query->ask.stage != ZKL_ASK_DONE);
         fake_end_session(zk, 0xdead);
         CHECK(fake_carry(one)); /* the write finds nobody */
         fake_stranger(zk, LINE, NULL);

@@ -87,7 +87,7 @@ static void leases_and_locks_are_listed_apart(void) {
             CHECK(zkl_listing_at(&query->listing, i, &who) && who.holder &&
                   (who.kind == ZKL_KIND_LEASE) == leases);
         CHECK(!zkl_listing_at(&query->listing, count, &who));
-        zkl_query_free(query);
+        zkl_ask_free(&query->ask);
     }
     query_of_leases = false;
     query_ask(ZKL_QUERY_REVOKE, 5);
@@ -131,10 +131,10 @@ static void asks_again_after_a_cut(void) {
         fake_leave(one);
         for (unsigned i = 0; i < carried; i++)
             fake_answer(one);
-        if (!query->pending)
+        if (query->ask.stage == ZKL_ASK_DONE)
             break;
         fake_cut(one);
-        CHECK(query->pending);
+        CHECK(query->ask.stage != ZKL_ASK_DONE);
         fake_connect(one);
     }
     fake_settle(one);
@@ -159,20 +159,20 @@ static void of_the_next_link_all_is_asked_anew(void) {
             fake_cut_quietly(one);
             fake_relink(one);
         }
-        CHECK(query->pending);
+        CHECK(query->ask.stage != ZKL_ASK_DONE);
         fake_connect(one);
         fake_settle(one);
         query_check_answered(ZKL_OK);
-        zkl_query_free(query);
+        zkl_ask_free(&query->ask);
         query = NULL;
     }
 }
 
 static void asked_once_it_ends_with_the_link(void) {
     query_ask(ZKL_QUERY_PARTICIPANTS, 1e12);
-    query->listing.once = true;
+    query->ask.once = query->listing.once = true;
     fake_leave(one);
-    CHECK(query->pending);
+    CHECK(query->ask.stage != ZKL_ASK_DONE);
     fake_cut(one);
     query_check_answered(ZKL_DISCONNECTED);
 }
@@ -191,7 +191,7 @@ static void a_deadline_ends_it(void) {
     fake_wait(zk, 5);
     query_check_answered(ZKL_TIMEOUT);
     fake_settle(one); /* late answers find nobody */
-    zkl_query_free(query);
+    zkl_ask_free(&query->ask);
     fake_cut(one);
     query_ask(ZKL_QUERY_PARTICIPANTS, 5);
     fake_leave(one);
@@ -207,7 +207,7 @@ static void refused_credentials_end_what_asks_the_servers(void) {
         one->state = ZKL_STATE_SUSPENDED;
         query_ask(questions[i], 5);
         fake_leave(one);
-        CHECK(query->pending);
+        CHECK(query->ask.stage != ZKL_ASK_DONE);
         one->state = ZKL_STATE_AUTH_FAILED;
         fake_leave(one);
         query_check_answered(ZKL_AUTH_FAILED);
@@ -233,7 +233,7 @@ static void what_no_link_takes_is_asked_again_and_no_memory_is_told(void) {
     fake_holder(two);
     for (size_t i = 0; i < 4; i++) {
         ask_deaf(questions[i % 2], i / 2 != 0, ZINVALIDSTATE);
-        CHECK(query->pending);
+        CHECK(query->ask.stage != ZKL_ASK_DONE);
         fake_wait(zk, 0.1);
         fake_settle(one);
         query_check_answered(ZKL_OK);
@@ -265,7 +265,7 @@ static void what_is_refused_for_now_is_asked_again(void) {
         query_ask(requests[i].kind, 5);
         fake_leave(one);
         fake_settle(one);
-        CHECK(query->pending);
+        CHECK(query->ask.stage != ZKL_ASK_DONE);
         fake_wait(zk, 0.1);
         fake_settle(one);
         query_check_answered(ZKL_OK);
@@ -295,7 +295,7 @@ static void one_try_ends_when_a_server_refuses_it_for_now(void) {
         const unsigned before = one->counts[requests[i].op];
         fake_refuse(zk, requests[i].op, LINE, requests[i].rc, 0);
         query_ask(requests[i].kind, 1e12);
-        query->listing.once = true;
+        query->ask.once = query->listing.once = true;
         fake_leave(one);
         fake_settle(one);
         query_check_answered(requests[i].status);
@@ -313,7 +313,7 @@ static void asks_some_at_a_time(void) {
     query_ask(ZKL_QUERY_PARTICIPANTS, 5);
     fake_leave(one);
     fake_answer(one);
-    while (query->pending) {
+    while (query->ask.stage != ZKL_ASK_DONE) {
         CHECK(!zkl_listing_at(&query->listing, 0, &who));
         CHECK(fake_pending(one, FAKE_GET, NULL) <= ZKL_LISTING_WINDOW);
         CHECK(fake_answer(one));
@@ -365,7 +365,7 @@ static void too_many_are_not_read(void) {
         query_check_answered(count > ZKL_LISTING_MOST ? ZKL_TOO_MANY : ZKL_OK);
         fake_settle(one);
         CHECK_INT(one->counts[FAKE_GET] + one->counts[FAKE_SET], 0);
-        zkl_query_free(query);
+        zkl_ask_free(&query->ask);
         query = NULL;
     }
 }

@@ -6,7 +6,7 @@ bool query_of_leases;
 
 void query_stop(void) {
     if (query)
-        zkl_query_free(query);
+        zkl_ask_free(&query->ask);
     query = NULL;
 }
 
@@ -22,13 +22,13 @@ void query_ask(zkl_query_kind asked, double seconds) {
     query->listing.names = asked == ZKL_QUERY_REVOKE;
     if (asked == ZKL_QUERY_PARTICIPANTS || asked == ZKL_QUERY_REVOKE)
         CHECK(zkl_listing_init(&query->listing, &one->context, LINE, query_of_leases));
-    zkl_query_start(query, zkl_clock_after(fake_now, seconds));
+    zkl_ask_start(&query->ask, zkl_clock_after(fake_now, seconds));
 }
 
 void query_check_answered(zkl_status status) {
-    CHECK(!query->pending);
-    CHECK_INT(query->answer.kind, ZKL_EVENT_ANSWER);
-    CHECK_TEXT(zkl_status_text(query->answer.status), zkl_status_text(status));
+    CHECK(query->ask.stage == ZKL_ASK_DONE);
+    CHECK_INT(query->ask.answer.kind, ZKL_EVENT_ANSWER);
+    CHECK_TEXT(zkl_status_text(query->ask.answer.status), zkl_status_text(status));
 }
 
 void query_fill(size_t count, const char *form) {

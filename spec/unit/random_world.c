@@ -443,7 +443,7 @@ static void check_end(void) {
     }
     leave_all();
     for (fake_client *c = zk->clients; c; c = c->next) {
-        zkl_query_free(fake_flush(c)); /* shared nodes that linger */
+        zkl_ask_free(&fake_flush(c)->ask); /* shared nodes that linger */
         for (fake_caller *p = c->callers; p; p = p->next)
             CHECK_INT(p->answers, 1);
         fake_settle(c);

@@ -114,7 +114,7 @@ static void robbed(fake_caller *p) {
     rob(p);
     CHECK_INT(fake_release(p), ZKL_OK); /* before the watch reports anything */
     CHECK_INT(p->losses + p->rests, 0);
-    zkl_query_free(fake_flush(one));
+    zkl_ask_free(&fake_flush(one)->ask);
     fake_settle_all(zk);
     check_lost(p);
     CHECK_INT(fake_release(p), ZKL_LOST);
@@ -126,7 +126,7 @@ static void the_only_delete_that_finds_no_node_reports_a_loss(void) {
 
 static void confirmed(fake_caller *p) {
     CHECK_INT(fake_release(p), ZKL_OK);
-    zkl_query_free(fake_flush(one));
+    zkl_ask_free(&fake_flush(one)->ask);
     fake_settle_all(zk);
     CHECK_INT(p->losses, 0);
     CHECK_INT(p->rests, 1);
@@ -140,7 +140,7 @@ static void the_host_hears_when_the_servers_confirm_it(void) {
 /* The first delete was carried out, perhaps after somebody else's. */
 static void repeated(fake_caller *p) {
     CHECK_INT(fake_release(p), ZKL_OK);
-    zkl_query_free(fake_flush(one));
+    zkl_ask_free(&fake_flush(one)->ask);
     while (fake_carry(one))
         continue;
     fake_cut(one);
@@ -174,7 +174,7 @@ static void dropped(fake_caller *p) {
     rob(p);
     CHECK_INT(fake_release(p), ZKL_OK);
     fake_drop(p); /* fake_client.c fails if a dropped contender gets an event */
-    zkl_query_free(fake_flush(one));
+    zkl_ask_free(&fake_flush(one)->ask);
     fake_settle_all(zk);
     CHECK_INT((int64_t)one->context.counters.lost, 0);
 }
@@ -197,7 +197,7 @@ static void the_loss_comes_before_the_answer_of_a_flush(void) {
     CHECK_INT(event.kind, ZKL_EVENT_LOST);
     CHECK_INT((int64_t)event.tag, (int64_t)p->tag);
     fake_hear(one);
-    zkl_query_free(query);
+    zkl_ask_free(&query->ask);
 }
 
 /* ---- batches ---- */
@@ -266,7 +266,7 @@ static void so_was_one_whose_node_is_given_up_then(void) {
     fake_caller *p = shared_holder(one);
     rob(p);
     CHECK(fake_rest(p));
-    zkl_query_free(fake_flush(one));
+    zkl_ask_free(&fake_flush(one)->ask);
     fake_settle_all(zk);
     check_lost(p);
 }

@@ -99,7 +99,7 @@ static void do_op(zkl_op_kind kind, const char *path, bool parents, bool several
     request = zkl_node_request_new(&one->nodes,
                                    &(zkl_wish){.ops = &op, .count = 1, .several = several}, 0);
     must(request != NULL);
-    zkl_node_request_start(request, zkl_clock_after(fake_now, 60));
+    zkl_ask_start(zkl_ask_of_request(request), zkl_clock_after(fake_now, 60));
     fake_leave(one);
 }
 
@@ -134,7 +134,7 @@ static void do_several(void) {
 static void do_sync(void) {
     request = zkl_node_request_new(&one->nodes, &(zkl_wish){.count = 0}, 0);
     must(request != NULL);
-    zkl_node_request_start(request, zkl_clock_after(fake_now, 60));
+    zkl_ask_start(zkl_ask_of_request(request), zkl_clock_after(fake_now, 60));
     fake_leave(one);
 }
 
@@ -173,7 +173,7 @@ static void ask(zkl_query_kind kind) {
     must(query != NULL);
     query->listing.names = kind == ZKL_QUERY_REVOKE;
     CHECK(zkl_listing_init(&query->listing, &one->context, LINE, false));
-    zkl_query_start(query, zkl_clock_after(fake_now, 60));
+    zkl_ask_start(&query->ask, zkl_clock_after(fake_now, 60));
     fake_leave(one);
 }
 
@@ -201,9 +201,9 @@ typedef struct refusal {
 
 static void let_go(void) {
     if (request)
-        zkl_node_request_free(request);
+        zkl_ask_free(zkl_ask_of_request(request));
     if (query)
-        zkl_query_free(query);
+        zkl_ask_free(&query->ask);
     if (view)
         zkl_node_watch_quit(view);
     request = NULL;

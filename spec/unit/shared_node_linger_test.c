@@ -100,22 +100,22 @@ static void a_flush_takes_it_along_and_waits_for_it(void) {
     fake_share_as(64, 1, 100);
     shared_release(shared_holder(one));
     zkl_query *query = fake_flush(one);
-    CHECK(query->pending);
+    CHECK(query->ask.stage != ZKL_ASK_DONE);
     CHECK_TEXT(fake_batch(one), "D");
     fake_settle_all(zk);
-    CHECK(!query->pending);
+    CHECK(query->ask.stage == ZKL_ASK_DONE);
     CHECK_INT(shared_nodes(), 0);
-    zkl_query_free(query);
+    zkl_ask_free(&query->ask);
     CHECK_CLEAN();
 }
 
 static void a_flush_leaves_those_who_hold_alone(void) {
     fake_caller *holder = shared_holder(one), *next = shared_settled(one);
     zkl_query *query = fake_flush(one);
-    CHECK(!query->pending);
+    CHECK(query->ask.stage == ZKL_ASK_DONE);
     shared_release(holder);
     CHECK(fake_held(next));
-    zkl_query_free(query);
+    zkl_ask_free(&query->ask);
 }
 
 static void a_worker_that_leaves_keeps_none(void) {
@@ -194,7 +194,7 @@ static void one_that_nobody_holds_yet_and_somebody_waits_for_stays(void) {
     fake_release_in_doubt(first);
     CHECK(fake_waits(second)); /* for trust */
     fake_caller *fair = fake_join(one, LINE, 1e12);
-    zkl_query_free(fake_flush(one));
+    zkl_ask_free(&fake_flush(one)->ask);
     fake_beat(one, 20);
     fake_still(one);
     CHECK(fake_held(second) && fake_waits(fair));

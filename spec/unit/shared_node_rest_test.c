@@ -75,7 +75,7 @@ static void what_rests_is_taken_away_with_the_shared_node(void) {
     fake_caller *mine = shared_holder(one), *other = shared_settled(one);
     shared_release(mine);
     CHECK(fake_rest(other));
-    zkl_query_free(fake_flush(one));
+    zkl_ask_free(&fake_flush(one)->ask);
     CHECK(!fake_take_again(other));
     CHECK_INT(other->rests, 0); /* before the servers answer the delete */
     fake_settle_all(zk);

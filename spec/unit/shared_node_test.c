@@ -57,7 +57,7 @@ static void a_guarded_write_ends_it_with_its_hold(void) {
     zkl_node_request *write = zkl_node_request_new(
         &one->nodes,
         &(zkl_wish){.ops = &op, .count = 1, .several = true, .guard = first->contender}, 1);
-    zkl_node_request_start(write, ZKL_NEVER);
+    zkl_ask_start(zkl_ask_of_request(write), ZKL_NEVER);
     fake_leave(one);
     fake_settle_all(zk);
     CHECK(fake_find(zk, "/locks/written", FAKE_LATEST) != NULL);
@@ -65,7 +65,7 @@ static void a_guarded_write_ends_it_with_its_hold(void) {
     CHECK(fake_waits(second));
     fake_settle_all(zk);
     CHECK(fake_held(second) && second->token > first->token);
-    zkl_node_request_free(write);
+    zkl_ask_free(zkl_ask_of_request(write));
 }
 
 static void a_fair_hold_has_no_turn(void) {

@@ -104,7 +104,7 @@ $(B)/unit/%.o: spec/unit/%.c $(RULES)
 	$Q$(COMPILE) -Wno-switch-enum -DZKL_CHECK $(UNIT_HEADERS) -c -o $@ $<
 
 # What a step goes through, with a call for each piece of code that it runs: spec/unit/flat_test.c counts them.
-COUNTED_O = $(patsubst csrc/%.c,$(B)/counted/%.o,$(wildcard $(addprefix csrc/,base/*.c port/*.c recipe/*.c line/*.c shared/*.c compound/*.c query/*.c)))
+COUNTED_O = $(patsubst csrc/%.c,$(B)/counted/%.o,$(wildcard $(addprefix csrc/,base/*.c port/*.c recipe/*.c line/*.c shared/*.c compound/*.c ask/*.c query/*.c)))
 $(B)/counted/%.o: csrc/%.c $(RULES)
 	@mkdir -p $(@D) && echo "CC $@"
 	$Q$(COMPILE) -O1 -fsanitize-coverage=trace-pc -c -o $@ $<

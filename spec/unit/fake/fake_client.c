@@ -35,7 +35,7 @@ void fake_leave(fake_client *client) {
         zkl_node_requests_step(&client->nodes);
     while (zkl_onces_step(&client->onces));
     zkl_node_watches_step(&client->nodes);
-    zkl_queries_check(&client->queries);
+    zkl_asks_step(&client->queries.asks);
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->lines.common);
     if (client->beats)
@@ -97,10 +97,10 @@ fake_client *fake_client_new(fake_servers *servers) {
     must(zkl_events_init(&context->events) && zkl_receivers_init(&context->receivers) &&
          zkl_lines_init(&client->lines, context, 0));
     client->queries =
-        (zkl_queries){.context = context, .common = &client->lines.common, .state = &client->state};
+        (zkl_queries){.asks = {context, &client->state}, .common = &client->lines.common};
     zkl_node_requests_init(&client->nodes, context, &client->state);
     zkl_node_watches_init(&client->nodes, &client->lines);
-    client->onces.nodes = &client->nodes;
+    zkl_onces_init(&client->onces, &client->nodes);
     context->unwatched = unwatched;
     client->heart = (zkl_heart){.context = context, .refreshed = refreshed, .unsure = unsure};
     must(zkl_heart_init(&client->heart));
@@ -116,8 +116,8 @@ void fake_client_free(fake_client *client) {
     zkl_node_watches_destroy(&client->nodes);
     for (fake_caller *p = client->callers, *next; p; p = next) {
         next = p->next;
-        zkl_node_requests_forget(&client->nodes, p->contender);
-        zkl_onces_forget(&client->onces, p->contender);
+        zkl_asks_forget(&client->nodes.asks, p->contender);
+        zkl_asks_forget(&client->onces.asks, p->contender);
         p->contender->call->drop(p->contender);
         free(p);
     }
@@ -400,9 +400,9 @@ void fake_drop(fake_caller *caller) {
     while (*p != caller)
         p = &(*p)->next;
     *p = caller->next;
-    zkl_queries_forget(&client->queries, caller->contender);
-    zkl_node_requests_forget(&client->nodes, caller->contender);
-    zkl_onces_forget(&client->onces, caller->contender);
+    zkl_asks_forget(&client->queries.asks, caller->contender);
+    zkl_asks_forget(&client->nodes.asks, caller->contender);
+    zkl_asks_forget(&client->onces.asks, caller->contender);
     caller->contender->call->drop(caller->contender);
     free(caller);
     fake_leave(client);
@@ -421,7 +421,7 @@ zkl_query *fake_flush(fake_client *client) {
     must(query != NULL);
     zkl_lines_each(&client->lines, zkl_line_insist);
     query->departures = client->lines.common.departures;
-    zkl_query_start(query, ZKL_NEVER);
+    zkl_ask_start(&query->ask, ZKL_NEVER);
     fake_leave(client);
     return query;
 }

@@ -126,7 +126,7 @@ void fake_cancel(fake_caller *caller);
 void fake_drop(fake_caller *caller); /* it is gone then */
 bool fake_held(const fake_caller *caller);
 bool fake_waits(const fake_caller *caller); /* not answered yet */
-/* Asks for a flush; the query is the caller's until zkl_query_free. */
+/* Asks for a flush; the query is the caller's until zkl_ask_free. */
 zkl_query *fake_flush(fake_client *client);
 /* Takes all events: each shared node hears what it was told. Called by the functions above and
  * below. */
