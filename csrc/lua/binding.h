@@ -58,6 +58,11 @@ void **zkl_new_box(lua_State *L, const char *name);
  * otherwise it raises. It calls luaL_checkudata, which looks up two tables, only to raise. */
 void **zkl_check_box(lua_State *L, int arg, const char *name);
 
+/* Puts the object into the box, which is on top: 1 result. NULL: raises that memory ran out. */
+int zkl_fill_box(lua_State *L, void **box, void *object);
+/* Takes the object out of the box in argument 1; NULL: it was empty. */
+void *zkl_empty_box(lua_State *L, const char *name);
+
 #define ZKL_CLIENT zkl_client_box
 extern const char zkl_client_box[];
 #define ZKL_CONTENDER "zklock.contender"
@@ -81,7 +86,6 @@ void zkl_open_contender(lua_State *L);
 void zkl_open_query(lua_State *L);
 void zkl_open_node_request(lua_State *L);
 void zkl_open_node_watch(lua_State *L);
-void zkl_open_once(lua_State *L);
 void zkl_open_notifier(lua_State *L);
 void zkl_open_visit(lua_State *L);
 /* These add their functions to the table on top of the stack. */
@@ -183,8 +187,5 @@ int zkl_lua_interrupt_on(lua_State *L);
  * blocked set, even if the host has blocked them in this thread. A signal that another thread got
  * while no such thread waited sets the hook. Does not raise. */
 void zkl_interrupt_listen(lua_State *L, sigset_t *blocked);
-
-/* Pushes the query: 1 result; or raises. */
-int zkl_push_query(lua_State *L, void **box, zkl_query *query);
 
 #endif

@@ -7,11 +7,7 @@ static zkl_client *check(lua_State *L) {
 }
 
 static int client_gc(lua_State *L) {
-    void **box = zkl_check_box(L, 1, ZKL_CLIENT);
-    zkl_client *client = *box;
-    *box = NULL;
-    if (client)
-        zkl_free(client);
+    zkl_free(zkl_empty_box(L, ZKL_CLIENT));
     return 0;
 }
 

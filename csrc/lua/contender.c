@@ -51,9 +51,7 @@ static zkl_contender *check(lua_State *L) {
 }
 
 static int contender_drop(lua_State *L) {
-    void **box = luaL_checkudata(L, 1, ZKL_CONTENDER);
-    zkl_contender *contender = *box;
-    *box = NULL;
+    zkl_contender *contender = zkl_empty_box(L, ZKL_CONTENDER);
     if (contender)
         zkl_drop(contender);
     return 0;
@@ -189,7 +187,7 @@ static int contender_ask_validity(lua_State *L) {
     const uint64_t tag = zkl_check_tag(L, 2);
     const zkl_nanos deadline = zkl_check_moment(L, 3);
     void **box = zkl_new_box(L, ZKL_QUERY);
-    return zkl_push_query(L, box, zkl_query_validity(contender, tag, deadline));
+    return zkl_fill_box(L, box, zkl_query_validity(contender, tag, deadline));
 }
 
 /* contender:nodes() -> list of full paths without the chroot; empty if it does not hold */

@@ -187,7 +187,6 @@ int luaopen_zklock_core(lua_State *L) {
     zkl_open_query(L);
     zkl_open_node_request(L);
     zkl_open_node_watch(L);
-    zkl_open_once(L);
     zkl_open_notifier(L);
     zkl_open_visit(L);
     lua_newtable(L);

@@ -41,21 +41,13 @@ static zkl_op read_op(lua_State *L, int index) {
     return op;
 }
 
-/* Pushes the node request: 1 result; or raises. */
-static int push(lua_State *L, void **box, zkl_node_request *request) {
-    if (!request)
-        return zkl_push_error(L, ZKL_NO_MEMORY);
-    *box = request;
-    return 1;
-}
-
 int zkl_lua_do(lua_State *L) {
     zkl_client *client = zkl_check_client(L, 1);
     const zkl_op op = read_op(L, 2);
     const uint64_t tag = zkl_check_tag(L, 3);
     const zkl_nanos deadline = zkl_check_moment(L, 4);
     void **box = zkl_new_box(L, ZKL_NODE_REQUEST);
-    return push(L, box, zkl_node_do(client, &op, tag, deadline, lua_toboolean(L, 5)));
+    return zkl_fill_box(L, box, zkl_node_do(client, &op, tag, deadline, lua_toboolean(L, 5)));
 }
 
 int zkl_lua_do_all(lua_State *L) {
@@ -79,8 +71,8 @@ int zkl_lua_do_all(lua_State *L) {
         lua_pop(L, 1);
     }
     void **box = zkl_new_box(L, ZKL_NODE_REQUEST);
-    return push(L, box,
-                zkl_node_do_all(client, ops, count, guard, tag, deadline, lua_toboolean(L, 5)));
+    return zkl_fill_box(
+        L, box, zkl_node_do_all(client, ops, count, guard, tag, deadline, lua_toboolean(L, 5)));
 }
 
 int zkl_lua_sync(lua_State *L) {
@@ -88,7 +80,7 @@ int zkl_lua_sync(lua_State *L) {
     const uint64_t tag = zkl_check_tag(L, 2);
     const zkl_nanos deadline = zkl_check_moment(L, 3);
     void **box = zkl_new_box(L, ZKL_NODE_REQUEST);
-    return push(L, box, zkl_node_sync(client, tag, deadline, lua_toboolean(L, 4)));
+    return zkl_fill_box(L, box, zkl_node_sync(client, tag, deadline, lua_toboolean(L, 4)));
 }
 
 /* ---- results ---- */
@@ -100,10 +92,7 @@ static zkl_node_request *check(lua_State *L) {
 }
 
 static int node_request_drop(lua_State *L) {
-    void **box = luaL_checkudata(L, 1, ZKL_NODE_REQUEST);
-    zkl_node_request *request = *box;
-    *box = NULL;
-    zkl_node_request_drop(request);
+    zkl_node_request_drop(zkl_empty_box(L, ZKL_NODE_REQUEST));
     return 0;
 }
 

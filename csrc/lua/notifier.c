@@ -33,9 +33,7 @@ int zkl_lua_bell(lua_State *L) {
 }
 
 static int notifier_drop(lua_State *L) {
-    void **box = luaL_checkudata(L, 1, ZKL_NOTIFIER);
-    zkl_notifier *notifier = *box;
-    *box = NULL;
+    zkl_notifier *notifier = zkl_empty_box(L, ZKL_NOTIFIER);
     if (notifier)
         zkl_notifier_drop(notifier);
     return 0;

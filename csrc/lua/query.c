@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* query: the userdata around a zkl_query. */
+/* query: the userdata around a zkl_query, and around a zkl_once. */
 #include "binding.h"
-
-int zkl_push_query(lua_State *L, void **box, zkl_query *query) {
-    if (!query)
-        return zkl_push_error(L, ZKL_NO_MEMORY);
-    *box = query;
-    return 1;
-}
 
 int zkl_lua_ask_session(lua_State *L) {
     zkl_client *client = zkl_check_client(L, 1);
     const uint64_t tag = zkl_check_tag(L, 2);
     const zkl_nanos deadline = zkl_check_moment(L, 3);
     void **box = zkl_new_box(L, ZKL_QUERY);
-    return zkl_push_query(L, box, zkl_query_session(client, tag, deadline));
+    return zkl_fill_box(L, box, zkl_query_session(client, tag, deadline));
 }
 
 int zkl_lua_ask_flush(lua_State *L) {
@@ -22,7 +15,7 @@ int zkl_lua_ask_flush(lua_State *L) {
     const uint64_t tag = zkl_check_tag(L, 2);
     const zkl_nanos deadline = zkl_check_moment(L, 3);
     void **box = zkl_new_box(L, ZKL_QUERY);
-    return zkl_push_query(L, box, zkl_query_flush(client, tag, deadline));
+    return zkl_fill_box(L, box, zkl_query_flush(client, tag, deadline));
 }
 
 typedef zkl_query *ask_holders(zkl_client *client, const char *path, bool leases, uint64_t tag,
@@ -34,8 +27,8 @@ static int ask_at(lua_State *L, ask_holders *ask) {
     const uint64_t tag = zkl_check_tag(L, 4);
     const zkl_nanos deadline = zkl_check_moment(L, 5);
     void **box = zkl_new_box(L, ZKL_QUERY);
-    return zkl_push_query(
-        L, box, ask(client, path, lua_toboolean(L, 3), tag, deadline, lua_toboolean(L, 6)));
+    return zkl_fill_box(L, box,
+                        ask(client, path, lua_toboolean(L, 3), tag, deadline, lua_toboolean(L, 6)));
 }
 
 int zkl_lua_ask_participants(lua_State *L) {
@@ -47,10 +40,7 @@ int zkl_lua_ask_revoke(lua_State *L) {
 }
 
 static int query_drop(lua_State *L) {
-    void **box = luaL_checkudata(L, 1, ZKL_QUERY);
-    zkl_query *query = *box;
-    *box = NULL;
-    zkl_query_drop(query);
+    zkl_query_drop(zkl_empty_box(L, ZKL_QUERY));
     return 0;
 }
 
@@ -100,10 +90,46 @@ static int query_revoked(lua_State *L) {
     return 1;
 }
 
+/* ---- the mark of a mutex ---- */
+
+int zkl_lua_ask_once(lua_State *L) {
+    zkl_contender *contender = zkl_check_contender(L, 2);
+    const double seconds = luaL_checknumber(L, 3);
+    const bool mark = lua_toboolean(L, 4);
+    const uint64_t tag = zkl_check_tag(L, 5);
+    const zkl_nanos deadline = zkl_check_moment(L, 6);
+    void **box = zkl_new_box(L, ZKL_ONCE);
+    return zkl_fill_box(L, box, zkl_once_ask(contender, seconds, mark, tag, deadline));
+}
+
+int zkl_lua_mark_once(lua_State *L) {
+    zkl_contender *contender = zkl_check_contender(L, 2);
+    const uint64_t tag = zkl_check_tag(L, 3);
+    const zkl_nanos deadline = zkl_check_moment(L, 4);
+    void **box = zkl_new_box(L, ZKL_ONCE);
+    return zkl_fill_box(L, box, zkl_once_mark(contender, tag, deadline));
+}
+
+static int once_drop(lua_State *L) {
+    zkl_once_drop(zkl_empty_box(L, ZKL_ONCE));
+    return 0;
+}
+
+/* once:left() -> seconds that are left; 0: it is due */
+static int once_left(lua_State *L) {
+    void **box = luaL_checkudata(L, 1, ZKL_ONCE);
+    luaL_argcheck(L, *box, 1, "the once was dropped");
+    lua_pushnumber(L, zkl_once_left(*box));
+    return 1;
+}
+
 void zkl_open_query(lua_State *L) {
     static const luaL_Reg methods[] = {
         {"__gc", query_drop},       {"drop", query_drop}, {"participants", query_participants},
         {"revoked", query_revoked}, {NULL, NULL},
     };
+    static const luaL_Reg once_methods[] = {
+        {"__gc", once_drop}, {"drop", once_drop}, {"left", once_left}, {NULL, NULL}};
     zkl_metatable(L, ZKL_QUERY, methods);
+    zkl_metatable(L, ZKL_ONCE, once_methods);
 }

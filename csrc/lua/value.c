@@ -103,6 +103,17 @@ void **zkl_check_box(lua_State *L, int arg, const char *name) {
     return luaL_checkudata(L, arg, name);
 }
 
+int zkl_fill_box(lua_State *L, void **box, void *object) {
+    *box = object;
+    return object ? 1 : zkl_push_error(L, ZKL_NO_MEMORY);
+}
+
+void *zkl_empty_box(lua_State *L, const char *name) {
+    void **box = zkl_check_box(L, 1, name), *object = *box;
+    *box = NULL;
+    return object;
+}
+
 zkl_client *zkl_check_client(lua_State *L, int arg) {
     void **box = zkl_check_box(L, arg, ZKL_CLIENT);
     luaL_argcheck(L, *box, arg, "the client was collected");

@@ -20,9 +20,7 @@ int zkl_lua_visit(lua_State *L) {
 }
 
 static int visit_drop(lua_State *L) {
-    void **box = zkl_check_box(L, 1, ZKL_VISIT);
-    zkl_visit *visit = *box;
-    *box = NULL;
+    zkl_visit *visit = zkl_empty_box(L, ZKL_VISIT);
     if (visit)
         zkl_visit_drop(visit);
     return 0;
