@@ -30,9 +30,6 @@
 #define PATIENCE_MOST (30 * ZKL_SECOND)
 /* Servers that are only busy may delete it soon, and other clients wait for the lock. */
 #define PATIENCE_BUSY (5 * ZKL_SECOND)
-/* How often the parents may vanish as soon as they are created, before the caller hears that
- * somebody deletes them on purpose. */
-#define ROUNDS_MOST 50
 
 /* ---- to a line ---- */
 
@@ -209,7 +206,7 @@ void zkl_answer_to_line(zkl_receiver *receiver, const zkl_return *back, const zk
 static bool is_hopeless(zkl_line *line, zkl_status *why) {
     zkl_parents *parents = &line->parents;
     const int refused = parents->round ? parents->refused : ZOK;
-    if (refused == ZOK && ++line->vain_rounds <= ROUNDS_MOST)
+    if (refused == ZOK && ++line->vain_rounds <= ZKL_PARENTS_ROUNDS_MOST)
         return false;
     *why = zkl_status_of(refused != ZOK ? refused : ZNONODE);
     parents->refused = ZOK; /* the next caller tries again */

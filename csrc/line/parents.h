@@ -10,6 +10,10 @@
 #include "base/status.h"
 #include "port/context.h"
 
+/* How often the directories may vanish as soon as they are created, before the caller hears that
+ * somebody deletes them on purpose. */
+#define ZKL_PARENTS_ROUNDS_MOST 50
+
 typedef struct zkl_parents {
     zkl_receiver receiver; /* gets the answers */
     zkl_context *context;

@@ -12,9 +12,6 @@
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-/* How often the parents may vanish as soon as they are created. */
-#define ROUNDS_MOST 50
-
 zkl_status zkl_node_request_status(int rc) {
     switch (rc) {
     case ZNONODE:
@@ -64,7 +61,7 @@ static bool may_make_parents(const zkl_node_request *e) {
 
 /* ZOK: the parents are requested, and the caller sends the create behind them. */
 static int make_parents(zkl_node_request *e) {
-    if (e->above && (e->parents.refused != ZOK || ++e->rounds > ROUNDS_MOST))
+    if (e->above && (e->parents.refused != ZOK || ++e->rounds > ZKL_PARENTS_ROUNDS_MOST))
         return e->parents.refused != ZOK ? e->parents.refused : ZNONODE;
     if (!zkl_context_is_linked(e->nodes->context))
         return ZOK; /* the next link sends the create again */
