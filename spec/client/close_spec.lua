@@ -291,9 +291,9 @@ describe("the end of a client", function()
         "second = assert(zklock.connect(arg[1])) assert(second:mutex(arg[2] .. '-2'):acquire(60))",
       ["that still waits in a request"] = "lock:request(nil, print)",
       ["that calls os.exit(0) in a callback"] =
-        "client:mutex(arg[2] .. '-2'):request(20, function() os.exit(0) end) while true do client:poll(20) end",
+        "client:mutex(arg[2] .. '-2'):request(60, function() os.exit(0) end) while true do client:poll(60) end",
       ["that calls os.exit(0, true) in a callback"] =
-        "client:mutex(arg[2] .. '-2'):request(20, function() os.exit(0, true) end) while true do client:poll(20) end",
+        "client:mutex(arg[2] .. '-2'):request(60, function() os.exit(0, true) end) while true do client:poll(60) end",
       ["that dropped it before"] = "lock, client = nil collectgarbage() collectgarbage()",
     } do
       it(("frees at once what it held: %s"):format(title), function()

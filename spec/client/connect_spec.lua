@@ -57,7 +57,7 @@ describe("connect", function()
         for name in pairs(_G) do before[name] = true end
         local zklock = require "zklock"
         local client = assert(zklock.connect(arg[1]))
-        assert(client:mutex(arg[2]):with(20, function() end))
+        assert(client:mutex(arg[2]):with(60, function() end))
         assert(client:close())
         for name in pairs(_G) do if not before[name] then print(name) end end
       ]], zk.hosts, path)

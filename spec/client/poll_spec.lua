@@ -203,7 +203,7 @@ describe("a client", function()
       local zklock = require "zklock"
       local client = assert(zklock.connect(arg[1], %s))
       local done
-      local request = client:mutex(arg[2]):request(20, function() done = true error("nobody catches this") end)
+      local request = client:mutex(arg[2]):request(60, function() done = true error("nobody catches this") end)
       while not done do client:poll(1) end
       request:release()
       client:close()

@@ -43,24 +43,24 @@ describe("under strict globals", function()
         assert(lock:multi({ { "create", path .. "/note", "1" }, { "delete", path .. "/note" } }, 20))
         assert(#lock:participants(60) > 0 and lock:revoke(20) and tostring(lock) ~= "")
         assert(lock:release())
-        assert(select(2, lock:with(20, function(_, word) return word end, "word")) == "word")
-        local guard = assert(lock:guard(20))
+        assert(select(2, lock:with(60, function(_, word) return word end, "word")) == "word")
+        local guard = assert(lock:guard(60))
         assert(guard:token() and guard:is_held() and guard:release())
         local answer
-        local request = lock:request(20, function(got, err, asked)
+        local request = lock:request(60, function(got, err, asked)
           answer = got or err
           asked:release()
         end)
         while not answer do client:poll(0.1) end
         assert(type(answer) == "number" and request:state() == "released")
-        lock:guard(20) -- left to the collector
+        lock:guard(60) -- left to the collector
         collectgarbage()
         collectgarbage()
       end
       local pool, leased = client:semaphore(path .. "/pool", 2), nil
       local lease = assert(pool:acquire(60))
       assert(lease:token() and lease:is_held() and #pool:participants(60) == 1 and lease:release())
-      pool:request(20, function(got) leased = got:release() end)
+      pool:request(60, function(got) leased = got:release() end)
       while not leased do client:poll(0.1) end
 
       local seen, spawned
@@ -70,11 +70,11 @@ describe("under strict globals", function()
       while seen ~= "2" do client:poll(0.1) end
       watch:stop()
       assert(client:get(path .. "/node", 20) == "2" and client:exists(path .. "/node", 20))
-      assert(#client:children(path, 20) > 0 and client:sync(20))
+      assert(#client:children(path, 60) > 0 and client:sync(60))
       assert(client:multi({ { "check", path .. "/node" } }, 20) and client:delete(path .. "/node", nil, 20))
       client:spawn(function() spawned = locks[1]:acquire(60) end)
       while not spawned do client:poll(0.1) end
-      assert(client:flush(20) and client:stats().acquired > 0 and client:session_id() and client:getfd())
+      assert(client:flush(60) and client:stats().acquired > 0 and client:session_id() and client:getfd())
       assert(client:session_timeout() and tostring(client) ~= "" and client:close() and #told > 0)
       assert(not pcall(client.mutex, client, "no path") and not pcall(locks[1].acquire, locks[1], "no time"))
       print "good"

@@ -60,7 +60,7 @@ describe("examples/monitoring #flood #once", function()
       location = /hostile { content_by_lua_block { ngx.timer.at(0, function()
         local locks = require "locks"
         local evil = "<script>document.title = 'owned'</script><img src=x onerror=\"document.title='owned'\">"
-        locks.evil = locks.client:mutex("/monitoring-example/" .. evil:gsub("/", "")):request(20, function() end)
+        locks.evil = locks.client:mutex("/monitoring-example/" .. evil:gsub("/", "")):request(60, function() end)
         locks.client:mutex("/monitoring-example/owner"):acquire(60, "</td></table>" .. evil)
       end) } }
     ]] }

@@ -284,7 +284,7 @@ core.register_service("sell", "http", function(applet)
     client = assert(zklock.connect(os.getenv("ZOOKEEPER")))
     local lock = client:mutex("/shop/haproxy/counter")
     lock:on_lost(function(err) said = err end)
-    request = lock:request(20, function(token) client:sleep(0.01) said = token and "held" end)
+    request = lock:request(60, function(token) client:sleep(0.01) said = token and "held" end)
   end
   local body = request and tostring(said)
   applet:set_status(200)
@@ -346,7 +346,7 @@ local client, said
 core.register_service("sell", "http", function(applet)
   if not client then
     client = assert(zklock.connect(os.getenv("ZOOKEEPER")))
-    client:mutex("/shop/haproxy/counter"):request(20, function(token) said = token and "held" end)
+    client:mutex("/shop/haproxy/counter"):request(60, function(token) said = token and "held" end)
   end
   local body = tostring(said)
   applet:set_status(200)

@@ -149,7 +149,7 @@ describe("the former version beside the present one #once #bare", function()
     local taken = holder:eval([[
       local path, count = ...
       local requests, taken = {}, 0
-      for i = 1, count do requests[i] = worker.client:mutex(path .. "/" .. i):request(20, function() end, "many") end
+      for i = 1, count do requests[i] = worker.client:mutex(path .. "/" .. i):request(60, function() end, "many") end
       for _, request in ipairs(requests) do
         while request:state() == "waiting" do worker.client:poll(1) end
         if request:is_held() then taken = taken + 1 end

@@ -26,9 +26,9 @@ describe("a forked child", function()
     local client = assert(zklock.connect(hosts, { session_timeout = 60 }))
     local lock = client:mutex(path)
     local token = assert(lock:acquire(60))
-    local guard = assert(client:mutex(path .. "-guarded"):guard(20))
+    local guard = assert(client:mutex(path .. "-guarded"):guard(60))
     local function nothing() end
-    local held = client:mutex(path .. "-requested"):request(20, nothing)
+    local held = client:mutex(path .. "-requested"):request(60, nothing)
     while held:state() ~= "held" do client:poll(1) end
     local owner = coroutine.create(function()
       assert(client:mutex(path .. "-owned"):acquire(60))
@@ -53,7 +53,7 @@ describe("a forked child", function()
     print(#heard, waiting:state(), client:mutex(path .. "-owned"):is_held(owner))
     print(lock:release(), guard:release(), held:release())
     while #heard == 0 do client:poll(1) end
-    print(#heard, heard[1][1] > token, waiting:release(), client:flush(20), client:close())
+    print(#heard, heard[1][1] > token, waiting:release(), client:flush(60), client:close())
   ]]
   local WELL = "parent\t0\n"
     .. "true\ttrue\ttrue\theld\nconnected\ttrue\n"
@@ -163,7 +163,7 @@ true
   it("that was made while its parent waits hears 'forked' from that wait", function()
     assert.equal("child\tnil\tforked\n" .. WELL, run [[
       local child, got, err
-      client:mutex(path .. "-free"):request(20, function() child = host.fork() end)
+      client:mutex(path .. "-free"):request(60, function() child = host.fork() end)
       while not child do got, err = lock:acquire(0.2, "another") end -- callbacks run in here
       if child == 0 then
         print("child", got, err)
@@ -213,7 +213,7 @@ true
       for i = 1, 40 do
         for k = 1, 5 do -- under way while the child is made
           local request
-          request = client:mutex(path .. "-busy-" .. k):request(20, function()
+          request = client:mutex(path .. "-busy-" .. k):request(60, function()
             turns = turns + 1
             request:release()
           end)

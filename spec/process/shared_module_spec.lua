@@ -93,7 +93,7 @@ describe("a module that was built for " .. other .. ", in " .. own .. ",", funct
       end
       collectgarbage()
       collectgarbage()
-      assert(lock:acquire(60) and lock:release() and client:flush(20))
+      assert(lock:acquire(60) and lock:release() and client:flush(60))
       assert(client:stats().held == 0)
     ]]
     if file then here:nothing_is_left() end

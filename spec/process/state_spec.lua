@@ -32,8 +32,8 @@ describe("a Lua state that is closed", function()
   -- Holds and waits in every way there is; somebody else holds PATH/taken.
   local BUSY = PROLOGUE .. [[
     assert(client:mutex(path .. "/acquired"):acquire(60))
-    guard = assert(client:mutex(path .. "/guarded"):guard(20))
-    request = client:mutex(path .. "/requested"):request(20, print)
+    guard = assert(client:mutex(path .. "/guarded"):guard(60))
+    request = client:mutex(path .. "/requested"):request(60, print)
     owner = coroutine.create(function()
       assert(client:mutex(path .. "/owned"):acquire(60))
       coroutine.yield()
@@ -44,12 +44,12 @@ describe("a Lua state that is closed", function()
     local taken = client:mutex(path .. "/taken")
     taken:request(60, print)
     local began, sleeps = false, _VERSION ~= "Lua 5.1" or jit -- plain 5.1 does not yield across pcall
-    client:mutex(path .. "/callback"):request(20, function()
+    client:mutex(path .. "/callback"):request(60, function()
       began = true
       if sleeps then taken:acquire(60) end -- the state is closed while it sleeps in here
     end)
     while not began or #taken:participants(60) < (sleeps and 3 or 2) do client:poll(0.01) end
-    assert(request:state() == "held" or client:poll(20))
+    assert(request:state() == "held" or client:poll(60))
   ]]
   local NAMES = { "acquired", "guarded", "requested", "owned", "second", "callback" }
 
@@ -111,10 +111,10 @@ describe("a Lua state that is closed", function()
     local scripts = {}
     for i = 1, 10 do
       scripts[3 * i - 2] = PROLOGUE .. "assert(client:mutex(path):acquire(60))"
-      scripts[3 * i - 1] = PROLOGUE .. "client:mutex(path):request(20, print)" -- perhaps not even sent
+      scripts[3 * i - 1] = PROLOGUE .. "client:mutex(path):request(60, print)" -- perhaps not even sent
       scripts[3 * i] = [[
         local client = assert(require "zklock".connect(arg[1], { connect_timeout = 0 })) -- perhaps not even open
-        client:mutex(arg[2]):request(20, print)
+        client:mutex(arg[2]):request(60, print)
       ]]
     end
     local result = run(scripts)
@@ -135,12 +135,12 @@ describe("a Lua state that is closed", function()
     local faulty = proxy.start(zk.hosts)
     program = host.spawn({ PROLOGUE .. [[
       assert(client:mutex(path):acquire(60))
-      client:mutex(path):request(20, print)
+      client:mutex(path):request(60, print)
       print("holds")
       io.stdout:flush()
       io.read()
       connecting = zklock.connect(hosts, { connect_timeout = 0 })
-      connecting:mutex(path):request(20, print)
+      connecting:mutex(path):request(60, print)
     ]], BETWEEN, "require 'zklock'" }, { faulty.hosts, path })
     assert.equal("holds", program:read_line(PATIENCE))
     faulty:black_hole()

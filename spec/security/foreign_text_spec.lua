@@ -49,7 +49,7 @@ describe("foreign text", function()
 
   it("is spelled in labels of metrics, but for the newline, which Prometheus spells", function()
     local client = assert(zklock.connect(server.shared().hosts))
-    assert(client:mutex("/foreign/label", { name = "a\226\128\139\27b\tc\n" }):with(20, function() end))
+    assert(client:mutex("/foreign/label", { name = "a\226\128\139\27b\tc\n" }):with(60, function() end))
     local page = metrics.text(client)
     assert.truthy(page:find('{lock="a\\\\xe2\\\\x80\\\\x8b\\\\x1bb\tc\\n",result="acquired"} 1', 1, true), page)
     client:close()
