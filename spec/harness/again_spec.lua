@@ -105,6 +105,29 @@ describe("spec/support/again.lua #once #bare", function()
     assert.equal(1, select(2, said:gsub("\nrepeated: ", "")))
   end)
 
+  it("lets the fixture of a failed test show its clients and nodes, before they are gone", function()
+    local said, code = run [[
+      local fixture = require "spec.support.fixture"
+      describe("a lock", function()
+        local here = fixture.new("/evidence")
+        for _, fails in ipairs { false, true } do
+          it("is held", function()
+            local lock = here:connect():mutex(here.path)
+            assert(lock:acquire(here.patience))
+            assert.is_false(fails)
+            assert(lock:release())
+          end)
+        end
+      end)
+    ]]
+    assert.equal(1, code, said)
+    local evidence = {}
+    for line in said:gmatch("\nevidence: ([^\n]+)") do evidence[#evidence + 1] = line end
+    assert.equal(2, #evidence, said)
+    assert.equal("a client is connected; sessions 1, held 1, waiting 0, lost 0", evidence[1])
+    assert.matches("^/evidence/2: %S+%-lock%-%d+$", evidence[2])
+  end)
+
   it("tells a skipped test, and a failure after the first one", function()
     local said, code = run [[
       after_each(function() if runs > 0 then error("the second") end end)

@@ -9,6 +9,8 @@
 -- twice at most. Without such a standstill a test that fails has failed. tools/suites.lua counts the lines, and allows
 -- few of them in a run.
 --
+-- While all that a failed test has opened is still there, "failed" is published: the fixture shows what it sees.
+--
 -- With CLAIMS it shares the files with others: spec/support/share.lua.
 
 local busted = require "busted"
@@ -113,6 +115,7 @@ local function attempt(element, run)
     for _, fn in ipairs(before[levels[entered]] or {}) do try(fn) end
   end
   if ok then try(run) end
+  if not ok and not is_pending(err) then try(function() busted.publish { "failed" } end) end
   if cleanup then try(cleanup) end
   for i = entered, 1, -1 do
     for _, fn in ipairs(after[levels[i]] or {}) do try(fn) end

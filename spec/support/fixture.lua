@@ -75,6 +75,18 @@ local function leave_all(self)
   self.tree:close()
 end
 
+--- What there is as a spec fails. Evidence must not hide the failure: a server that does not answer only shortens it.
+local function show(self)
+  if not self.scopes[2] then return end
+  each_open(self, "client", function(client)
+    local stats = client:stats()
+    print(("evidence: a client is %s; sessions %d, held %d, waiting %d, lost %d"):format(client:state(), stats.sessions,
+      stats.held, stats.waiting, stats.lost))
+  end)
+  local ok, names = pcall(self.nodes, self)
+  print(("evidence: %s: %s"):format(self.path, ok and table.concat(names, " ") or names))
+end
+
 ---@class fixture.options
 ---@field session_timeout number? seconds, of clients and processes: less than the 10 s of `zklock.connect` only where a
 ---  session's end is the subject, because a busy machine loses short sessions
@@ -94,6 +106,7 @@ function fixture.new(root, options)
   busted.before_each(function() enter_spec(self) end)
   busted.after_each(function() leave_spec(self) end)
   busted.teardown(function() leave_all(self) end)
+  busted.subscribe({ "failed" }, function() show(self) end) -- spec/support/again.lua says it
   return self
 end
 
