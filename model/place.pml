@@ -5,7 +5,8 @@
  *
  * model/run.sh has the courses: how many callers there are, how many of them are on the first client's place, how often
  * those acquire, how many grants may be made with somebody behind, and how many faults of each kind there may be in
- * all. A mutant is a rule that is left out, by its number.
+ * all. Sessions below FIRST enter by the answer to the create, if it tells that the node is the only one. A mutant is a
+ * rule that is left out, by its number.
  *
  * What must hold, always: one holder who believes in his session, and whose node no operator has deleted; nobody is
  * granted on a node of whose deletion his client has heard, or on which somebody has ended without a release; whoever
@@ -17,7 +18,7 @@
 #define SESSIONS 3
 #define NODES 10
 
-byte callers, shared, rounds_most, handoffs, mutant;
+byte callers, shared, rounds_most, handoffs, firsts, mutant;
 byte cuts, relinks, cancels, operators, expiries, abandons, stints, again; /* still to come */
 bool lingers;
 
@@ -34,6 +35,7 @@ inline read_settings() {
         now.shared = setting("SHARED");
         now.rounds_most = setting("ROUNDS");
         now.handoffs = setting("HANDOFFS");
+        now.firsts = setting("FIRST");
         now.lingers = setting("LINGER");
         now.mutant = setting("MUTANT");
         now.cuts = setting("CUTS");
@@ -74,7 +76,7 @@ bool folder_watch[SESSIONS];
 /* ---- the wire */
 
 mtype = { CREATE, ERASE, LIST, ATTEND, GET, BARRIER };      /* ATTEND: a list, with a watch on the directory */
-mtype = { MADE, ERASED, LISTED, ATTENDED, FOUND, NONE, DONE };
+mtype = { MADE, ONLY, ERASED, LISTED, ATTENDED, FOUND, NONE, DONE };
 mtype = { DELETED, CHANGED };
 
 chan request[SESSIONS] = [8] of { mtype, byte };            /* what, node or number */
@@ -173,7 +175,10 @@ inline serve(s, what, n) {
         created_at[made] = committed;
         made++;
         catch_up(s);
-        answer[s] ! MADE(made - 1, seen_to[s])
+        if
+        :: s < firsts && there == BIT(made - 1) -> answer[s] ! ONLY(made - 1, seen_to[s])
+        :: else -> answer[s] ! MADE(made - 1, seen_to[s])
+        fi
     :: what == ERASE ->
         if
         :: there & BIT(n) -> commit_delete(n, false)
@@ -246,7 +251,7 @@ inline ask_create(s) {
     node[s] = NODE_ASKED;
     name[s] = NOBODY;
     request[s] ! CREATE(number[s]);
-    wanted[s] = true
+    wanted[s] = wanted[s] || s >= firsts
 }
 
 inline erase(s, n) {
@@ -327,7 +332,8 @@ inline tend(s, c) {
     if
     :: node[s] == NODE_NONE && len(waiting[s]) > 0 && linked[s] -> ask_create(s)
     :: node[s] == NODE_THERE && !entered[s] && len(waiting[s]) == 0 -> drop(s); k = true
-    :: entered[s] && holder[s] != NOBODY && company[s] == UNKNOWN -> ask_behind(s)
+    :: entered[s] && holder[s] != NOBODY && company[s] == UNKNOWN && (s >= firsts || len(waiting[s]) > 0) ->
+        ask_behind(s)
     :: entered[s] && holder[s] == NOBODY ->
         if
         :: turn[s] == 0 && len(waiting[s]) > 0 -> grant(s, c); k = true
@@ -436,6 +442,19 @@ inline listed(s, nodes, attended) {
             ask_watch(s, name[s])
         :: else
         fi
+    :: else
+    fi
+}
+
+/* Nobody was before its node, nor behind it. Only the first is still known: who comes later comes behind it. */
+inline made_only(s, n) {
+    if
+    :: len(waiting[s]) > 0 ->
+        entered[s] = true;
+        ask_watch(s, n);
+        company[s] = (mutant == 10 -> ALONE : UNKNOWN);
+        current[s] = mutant == 10 || current[s];
+        stale[s] = stale[s] && mutant != 10
     :: else
     fi
 }
@@ -553,9 +572,13 @@ end:
             known[s] = log_length;
             heard[s] = (log_length > heard[s] -> log_length : heard[s]);
             if
-            :: what == MADE ->
+            :: what == MADE || what == ONLY ->
                 name[s] = n;
-                node[s] = NODE_THERE
+                node[s] = NODE_THERE;
+                if
+                :: what == ONLY -> made_only(s, n)
+                :: else -> wanted[s] = wanted[s] || s < firsts
+                fi
             :: what == ERASED -> retire(s, n)
             :: what == LISTED -> listed(s, n, false)
             :: what == ATTENDED -> listed(s, n, true)

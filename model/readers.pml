@@ -6,12 +6,13 @@
  *
  * model/run.sh has the courses: how many callers of the client there are; whether the first of them WRITES, how many
  * writers there are ELSEWHERE, how often the readers come, how many grants may be made with a writer behind, for how
- * many TICKS time goes on, and how many faults of each kind there may be. A mutant is a rule that is left out.
+ * many TICKS time goes on, and how many faults of each kind there may be. With FIRST, a node enters by the answer to its
+ * create, if that tells that it is the only one. A mutant is a rule that is left out.
  *
  * What must hold, always: who writes is alone, but for his own read; nobody gets in on a node of whose deletion his
- * client has heard, or beside a read whose write has not ended well; nobody but the first gets in on a place behind which
- * a writer has stood for a stint, nor more of them than handoffs once a list has shown him. In the end: every call was
- * answered once, no node is left. */
+ * client has heard, or beside a read whose write has not ended well; no reader gets a smaller token than a writer has had
+ * before; nobody but the first gets in on a place behind which a writer has stood for a stint, nor more of them than
+ * handoffs once a list has shown him. In the end: every call was answered once, no node is left. */
 
 #define CALLERS 4 /* at most, as of the rest */
 #define SESSIONS 3
@@ -20,7 +21,7 @@
 
 byte callers, elsewhere, rounds_most, handoffs, ticks, mutant;
 byte cancels, operators, abandons; /* still to come */
-bool writes;
+bool writes, proves;
 
 c_decl {
     static unsigned char setting(const char *name) {
@@ -36,6 +37,7 @@ inline read_settings() {
         now.elsewhere = setting("ELSEWHERE");
         now.rounds_most = setting("ROUNDS");
         now.handoffs = setting("HANDOFFS");
+        now.proves = setting("FIRST");
         now.ticks = setting("TICKS");
         now.mutant = setting("MUTANT");
         now.cancels = setting("CANCELS");
@@ -69,7 +71,7 @@ byte watch[SESSIONS];
 /* ---- the wire */
 
 mtype = { CREATE, UNDER, ERASE, LIST, GET };
-mtype = { MADE, LISTED, FOUND, NONE, DELETED };
+mtype = { MADE, ONLY, LISTED, FOUND, NONE, DELETED };
 
 chan request[SESSIONS] = [6] of { mtype, byte };        /* what, slot or node */
 chan answer[SESSIONS] = [8] of { mtype, byte, byte };   /* what, node or nodes, slot */
@@ -115,6 +117,7 @@ byte phase_elsewhere[SESSIONS];
 
 byte over[2];
 bool heard_gone[NODES];
+byte highest; /* one more than the sequence of the latest write that was granted */
 
 hidden byte at, k, found;
 
@@ -127,7 +130,10 @@ inline make(s, slot, write, number) {
     sequence[made] = number;
     came[made] = 0;
     there = there | BIT(made);
-    answer[s] ! MADE(made, slot);
+    if
+    :: proves && there == BIT(made) -> answer[s] ! ONLY(made, slot)
+    :: else -> answer[s] ! MADE(made, slot)
+    fi;
     made++
 }
 
@@ -240,7 +246,22 @@ inline ask_list(s) { wanted[s] = true }
 inline queue_up(slot) {
     node[slot] = NODE_ASKED;
     request[SESSION(slot)] ! CREATE(slot);
-    ask_list(SESSION(slot))
+    wanted[SESSION(slot)] = wanted[SESSION(slot)] || !proves
+}
+
+/* The answer to the create. A read under a write counts by a list that shows both, whoever was there. */
+inline created(slot, only) {
+    if
+    :: proves && slot == LENT && mutant != 10
+    :: proves && (slot != LENT || mutant == 10) && only ->
+        entered[slot] = true;
+        if
+        :: slot < WRITE -> since[slot] = 0; entered_ago[slot] = 0
+        :: else
+        fi
+    :: proves && slot != LENT && !(only) -> ask_list(SESSION(slot))
+    :: else
+    fi
 }
 
 /* Its write has ended. `well`: so others may read beside it, those who have queued meanwhile first. */
@@ -293,6 +314,7 @@ inline grant(slot) {
     assert(phase[found] == WAITING);
     assert(!heard_gone[name[slot]]);
     assert(!ill || slot != LENT || turn[slot] == 0);
+    assert(sequence[name[slot]] + 1 >= highest || deleted_by_operator[name[slot]]);
     phase[found] = HELD;
     answers[found]++;
     holders[slot] = holders[slot] | BIT(found);
@@ -371,6 +393,7 @@ inline advance_writer(slot) {
     :: node[slot] == NODE_THERE && entered[slot] && waiting[slot] != 0 ->
         waiting[slot] = 0;
         holders[slot] = 1;
+        highest = (sequence[name[slot]] >= highest -> sequence[name[slot]] + 1 : highest);
         if
         :: slot == WRITE -> writing = HELD
         :: else -> phase_elsewhere[SESSION(slot)] = HELD
@@ -487,10 +510,11 @@ end:
         if
         :: answer[s] ? what(n, more) ->
             if
-            :: what == MADE ->
+            :: what == MADE || what == ONLY ->
                 node[more] = NODE_THERE;
                 name[more] = n;
                 watch[s] = watch[s] | BIT(n); /* its own node is watched as soon as it can be */
+                created(more, what == ONLY);
                 if
                 :: more == LENT && mutant == 5 -> evaluate(LENT)
                 :: else

@@ -6,17 +6,22 @@
  * acquires, and how many cuts, cancels, deletions by operators and expiries there may be in all. They come from the
  * environment, so that the checker is compiled once.
  *
+ * Sessions below FIRST have `setData` of the directory behind each create, in the same transaction: its answer tells
+ * whether the new node is the only one, which grants without a list. With ACLS, a grant waits for the directory's ACL,
+ * too. The number END is the last one that the directory's counter gives out; those after it are below zero.
+ *
  * A mutant is a rule that is left out, by its number; model/run.sh says which, and each of them must be seen to fail.
  *
- * What must hold, always: one holder who believes in his session, and whose node no operator has deleted; nobody is
- * granted by news that is older than the deletion of his own node; who holds is told when his node is deleted. In the
- * end: every call was answered once, no node is left. */
+ * What must hold, always: one holder who believes in his session, and whose node no operator has deleted; tokens rise
+ * from holder to holder; nobody is granted when his client has heard of what came after the deletion of his own node;
+ * who holds is told when his node is deleted. In the end: every call was answered once, no node is left. */
 
 #define CALLERS 3 /* at most, as of the rest */
 #define SESSIONS 3
 #define NODES 10
 
-byte callers, shared, rounds_most, mutant;
+byte callers, shared, rounds_most, firsts, end_number, mutant;
+bool acls;
 byte cuts, cancels, operators, expiries; /* still to come */
 
 c_decl {
@@ -31,6 +36,9 @@ inline read_settings() {
         now.callers = setting("CALLERS");
         now.shared = setting("SHARED");
         now.rounds_most = setting("ROUNDS");
+        now.firsts = setting("FIRST");
+        now.acls = setting("ACLS");
+        now.end_number = getenv("END") ? setting("END") : NODES;
         now.mutant = setting("MUTANT");
         now.cuts = setting("CUTS");
         now.cancels = setting("CANCELS");
@@ -53,7 +61,8 @@ byte committed;      /* entries in the log */
 byte made;           /* nodes so far */
 short there;         /* those that are there now, as bits */
 byte made_by[NODES], made_as[NODES]; /* the caller, and the number of his create: its GUID */
-byte deleted_at[NODES];              /* its place in the log, and 1 */
+byte token[NODES];                   /* its transaction: its place in the log, and 1 */
+byte deleted_at[NODES];              /* likewise */
 bool deleted_by_operator[NODES];
 
 /* ---- what each session's server knows */
@@ -64,8 +73,8 @@ short watch[SESSIONS];  /* nodes that are watched there */
 
 /* ---- the wire; both ways in order. What an answer tells of the log's length is what a client has seen. */
 
-mtype = { CREATE, ERASE, LIST, GET, BARRIER };      /* requests */
-mtype = { MADE, ERASED, LISTED, FOUND, NONE, DONE }; /* answers */
+mtype = { CREATE, ERASE, LIST, GET, ACL, BARRIER };                  /* requests */
+mtype = { MADE, ALONE, ERASED, LISTED, FOUND, NONE, CHECKED, DONE }; /* answers */
 mtype = { DELETED };                                /* what a watch tells */
 
 chan request[SESSIONS] = [8] of { mtype, byte, byte };     /* what, caller, node or GUID */
@@ -78,6 +87,7 @@ byte known[SESSIONS];     /* how much of the log it has seen: no server that kno
 short snapshot[SESSIONS]; /* the nodes as last listed, less those that have gone since */
 short armed[SESSIONS], asked[SESSIONS]; /* watches, of others and own */
 bool stale[SESSIONS], listing[SESSIONS], wanted[SESSIONS], lagging[SESSIONS], barred[SESSIONS];
+bool checking[SESSIONS], checked[SESSIONS]; /* it asks for the ACL, and knows it */
 
 /* ... and of each caller */
 
@@ -96,13 +106,14 @@ byte phase[CALLERS], node[CALLERS], name[CALLERS], blocker[CALLERS], second[CALL
 byte guid[CALLERS];
 byte answers[CALLERS]; /* what it was told: granted, or cancelled, or that the session is over */
 bool first[CALLERS];
-byte opened_at[CALLERS]; /* where in the log the blocker went whose going may grant */
+byte highest; /* the token that was granted last */
 
 /* What is to be looked at when the event is taken in, as bits. */
 #define LOOK 1      /* who stands before it: its blocker has gone */
 #define SHOWN 2     /* the same, and a list has just shown its own node */
 #define CONFIRMED 4 /* its own node is there: perhaps granted */
 #define NEXT 8      /* the node before its blocker has gone */
+#define PROVEN 16   /* its create has just been answered: it is alone */
 
 byte due[CALLERS];
 
@@ -145,18 +156,32 @@ inline commit_delete(n, by_operator) {
     deleted_by_operator[n] = by_operator
 }
 
+#define IS_ONE(nodes) ((nodes) && !((nodes) & ((nodes) - 1)))
+
+/* Mutant 21: creates of one session that follow each other are in one transaction. */
+inline commit_create(c, number) {
+    assert(made < NODES);
+    found = (mutant == 21 && made > 0 && SESSION(made_by[made - 1]) == SESSION(c) && log[committed - 1] == 2 * (made - 1));
+    log[committed] = 2 * made;
+    committed++;
+    there = there | BIT(made);
+    made_by[made] = c;
+    made_as[made] = number;
+    token[made] = (found -> token[made - 1] : committed);
+    made++
+}
+
 inline serve(s, what, c, n) {
     if
     :: what == CREATE ->
-        assert(made < NODES);
-        log[committed] = 2 * made;
-        committed++;
-        there = there | BIT(made);
-        made_by[made] = c;
-        made_as[made] = n;
-        made++;
+        before = there;
+        commit_create(c, n);
         catch_up(s);
-        answer[s] ! MADE(c, made - 1, seen_to[s])
+        if
+        :: s < firsts && IS_ONE((mutant == 20 -> before : there)) -> answer[s] ! ALONE(c, made - 1, seen_to[s])
+        :: else -> answer[s] ! MADE(c, made - 1, seen_to[s])
+        fi
+    :: what == ACL -> answer[s] ! CHECKED(c, 0, seen_to[s])
     :: what == ERASE ->
         if
         :: there & BIT(n) -> commit_delete(n, false)
@@ -203,7 +228,7 @@ inline ask_create(c) {
         name[c] = NOBODY;
         node[c] = NODE_ASKED;
         send(SESSION(c), CREATE, c, guid[c]);
-        wanted[SESSION(c)] = true
+        wanted[SESSION(c)] = wanted[SESSION(c)] || SESSION(c) >= firsts || snapshot[SESSION(c)]
     :: else
     fi
 }
@@ -240,7 +265,6 @@ inline gone(s, n) {
         for (k : 0 .. LAST) {
             if
             :: SESSION(k) == s && phase[k] == WAITING && blocker[k] == n ->
-                opened_at[k] = deleted_at[n];
                 due[k] = due[k] | LOOK
             :: SESSION(k) == s && phase[k] == WAITING && blocker[k] != n && second[k] == n ->
                 second[k] = NOBODY;
@@ -298,14 +322,27 @@ inline end_it(c) {
 
 /* ---- clients: answers */
 
-inline created(s, c, n) {
+inline created(s, c, n, alone) {
     name[c] = n;
     node[c] = NODE_THERE;
     if
     :: phase[c] == OVER && mutant != 6 -> ask_erase(c)
     :: phase[c] == OVER && mutant == 6 -> retire(c)
+    :: phase[c] == WAITING && s < firsts && (alone || mutant == 18) -> due[c] = due[c] | PROVEN
+    :: phase[c] == WAITING && s < firsts && !(alone || mutant == 18) -> wanted[s] = wanted[s] || mutant != 19
     :: else
     fi
+}
+
+/* Who is first, and waited for this, may hold if his own node is watched. */
+inline check_passed(s) {
+    checked[s] = true;
+    for (j : 0 .. LAST) {
+        if
+        :: SESSION(j) == s && phase[j] == WAITING && first[j] -> due[j] = due[j] | (mutant == 22 -> PROVEN : CONFIRMED)
+        :: else
+        fi
+    }
 }
 
 /* The node of a create whose answer was lost, if the list shows it. */
@@ -412,8 +449,10 @@ inline nearest(nodes, result) {
     }
 }
 
+#define COUNTED (2 * BIT(end_number) - 1) /* those with numbers from 0 on: the others are before them */
+
 inline neighbours(s, c) {
-    before = snapshot[s] & (BIT(name[c]) - 1);
+    before = snapshot[s] & (name[c] > end_number -> (BIT(name[c]) - 1) & ~COUNTED : (BIT(name[c]) - 1) | ~COUNTED);
     nearest(before, high);
     low = NOBODY;
     if
@@ -463,13 +502,18 @@ inline watch_ahead(s, c) {
     }
 }
 
+#define CHECKED_ACL(s) (!acls || checked[s])
+
 inline grant(s, c) {
     if
-    :: first[c] && node[c] == NODE_THERE && mutant != 1 && !(due[c] & SHOWN) && !(armed[s] & BIT(name[c])) ->
+    :: first[c] && node[c] == NODE_THERE && mutant != 1 &&
+            (!(due[c] & (SHOWN | PROVEN)) || !CHECKED_ACL(s)) && !(armed[s] & BIT(name[c])) ->
         ask_watch(s, name[c])
-    :: first[c] && node[c] == NODE_THERE && trusted[s] &&
-            (mutant == 1 || (due[c] & SHOWN) || (armed[s] & BIT(name[c]))) ->
-        assert((due[c] & SHOWN) || deleted_at[name[c]] == 0 || deleted_at[name[c]] > opened_at[c]);
+    :: first[c] && node[c] == NODE_THERE && trusted[s] && CHECKED_ACL(s) &&
+            (mutant == 1 || (due[c] & (SHOWN | PROVEN)) || (armed[s] & BIT(name[c]))) ->
+        assert(deleted_at[name[c]] == 0 || deleted_at[name[c]] > known[s]);
+        assert(token[name[c]] > highest || deleted_by_operator[name[c]]);
+        highest = (token[name[c]] > highest -> token[name[c]] : highest);
         phase[c] = HELD;
         answers[c]++;
         assert_alone(c);
@@ -480,7 +524,9 @@ inline grant(s, c) {
 
 inline look(s, c) {
     if
-    :: (due[c] & (LOOK | SHOWN)) && node[c] == NODE_THERE && !stale[s] && (snapshot[s] & BIT(name[c])) ->
+    :: due[c] & PROVEN -> first[c] = true
+    :: !(due[c] & PROVEN) && (due[c] & (LOOK | SHOWN)) && node[c] == NODE_THERE && !stale[s] &&
+            (snapshot[s] & BIT(name[c])) ->
         place_of(s, c);
         watch_ahead(s, c)
     :: (due[c] & NEXT) && !(due[c] & (LOOK | SHOWN)) ->
@@ -495,9 +541,20 @@ inline look(s, c) {
     grant(s, c)
 }
 
+/* Numbers at the counter's end say nothing about who came first. */
+#define IS_USED_UP(c) (node[c] == NODE_THERE && name[c] >= end_number && mutant != 23)
+
 /* The end of each step: what is due is looked at, what is wanted is asked for. */
 inline settle(s) {
     for (j : 0 .. LAST) {
+        if
+        :: SESSION(j) == s && due[j] && phase[j] == WAITING && IS_USED_UP(j) ->
+            answers[j]++;
+            phase[j] = OVER;
+            forget(j);
+            due[j] = LOOK
+        :: else
+        fi;
         if
         :: SESSION(j) == s && due[j] && phase[j] == WAITING -> look(s, j)
         :: SESSION(j) == s && due[j] && phase[j] == OVER -> ask_erase(j)
@@ -518,6 +575,12 @@ inline settle(s) {
         :: else
         fi;
         send(s, LIST, NOBODY, 0)
+    :: else
+    fi;
+    if
+    :: acls && !checking[s] && linked[s] ->
+        checking[s] = true;
+        send(s, ACL, NOBODY, 0)
     :: else
     fi;
     if
@@ -543,6 +606,7 @@ inline cut(s) {
     watch[s] = 0;
     asked[s] = 0;
     listing[s] = false;
+    checking[s] = checked[s];
     stale[s] = true;
     for (j : 0 .. LAST) {
         if
@@ -627,7 +691,8 @@ end:
         :: answer[s] ? what(c, n, log_length) ->
             known[s] = log_length;
             if
-            :: what == MADE -> created(s, c, n)
+            :: what == MADE || what == ALONE -> created(s, c, n, what == ALONE)
+            :: what == CHECKED -> check_passed(s)
             :: what == ERASED -> retire(c)
             :: what == LISTED -> listed(s, n)
             :: what == FOUND -> read(s, n)

@@ -11,7 +11,8 @@ models=$(cd "$(dirname "$0")" && pwd)
 
 # A model; CALLERS, of which the first SHARED are in one session, acquire ROUNDS times each; then how many faults there may
 # be. In `place` those outside that session acquire once. In `readers` all CALLERS are in one session, the first WRITES, and
-# time goes on for so many TICKS.
+# time goes on for so many TICKS. With FIRST, so many sessions (in `readers`: all) acquire without a list where a node is the
+# only one.
 courses=(
     'recipe CALLERS=2 SHARED=1 ROUNDS=2'
     'recipe CALLERS=2 SHARED=1 ROUNDS=1 CUTS=2'
@@ -22,6 +23,12 @@ courses=(
     'recipe CALLERS=3 SHARED=1 ROUNDS=1'
     'recipe CALLERS=3 SHARED=2 ROUNDS=1 CANCELS=1'
     'recipe CALLERS=3 SHARED=3 ROUNDS=1 CUTS=1 CANCELS=1'
+    'recipe CALLERS=2 SHARED=1 ROUNDS=2 FIRST=2'
+    'recipe CALLERS=2 SHARED=1 ROUNDS=2 FIRST=1'
+    'recipe CALLERS=2 SHARED=1 ROUNDS=2 FIRST=2 END=2'
+    'recipe CALLERS=2 SHARED=1 ROUNDS=1 FIRST=2 ACLS=1 OPERATORS=1'
+    'recipe CALLERS=2 SHARED=2 ROUNDS=2 FIRST=1 CUTS=1'
+    'recipe CALLERS=3 SHARED=2 ROUNDS=1 FIRST=2'
     'place CALLERS=2 SHARED=1 ROUNDS=2 HANDOFFS=1 LINGER=1'
     'place CALLERS=2 SHARED=1 ROUNDS=1 HANDOFFS=1 LINGER=1 CUTS=1'
     'place CALLERS=2 SHARED=1 ROUNDS=1 HANDOFFS=1 LINGER=1 RELINKS=1'
@@ -30,23 +37,33 @@ courses=(
     'place CALLERS=2 SHARED=2 ROUNDS=2 HANDOFFS=2 LINGER=1 CUTS=1 ABANDONS=1 CANCELS=1 AGAIN=1'
     'place CALLERS=2 SHARED=1 ROUNDS=1 HANDOFFS=1 CUTS=1 EXPIRIES=1'
     'place CALLERS=3 SHARED=2 ROUNDS=1 HANDOFFS=1'
+    'place CALLERS=2 SHARED=1 ROUNDS=2 HANDOFFS=1 LINGER=1 FIRST=2'
     'readers CALLERS=2 ELSEWHERE=1 ROUNDS=1 HANDOFFS=1 TICKS=2'
     'readers CALLERS=2 ELSEWHERE=1 ROUNDS=2 HANDOFFS=1'
     'readers CALLERS=2 WRITES=1 ELSEWHERE=1 ROUNDS=1 HANDOFFS=1'
     'readers CALLERS=1 WRITES=1 ELSEWHERE=1 HANDOFFS=1 OPERATORS=1'
     'readers CALLERS=2 WRITES=1 ROUNDS=1 HANDOFFS=1 ABANDONS=1 CANCELS=1'
+    'readers CALLERS=2 WRITES=1 ROUNDS=1 HANDOFFS=1 ABANDONS=1 CANCELS=1 FIRST=1'
+    'readers CALLERS=1 WRITES=1 ELSEWHERE=1 HANDOFFS=1 OPERATORS=1 FIRST=1'
 )
 long_courses=(
     'recipe CALLERS=2 SHARED=1 ROUNDS=2 CUTS=1 EXPIRIES=1'
     'recipe CALLERS=2 SHARED=1 ROUNDS=1 CUTS=1 CANCELS=1 OPERATORS=1'
     'recipe CALLERS=3 SHARED=2 ROUNDS=1 CUTS=1'
+    'recipe CALLERS=2 SHARED=1 ROUNDS=1 FIRST=2 CUTS=1 OPERATORS=1'
+    'recipe CALLERS=2 SHARED=1 ROUNDS=1 FIRST=2 ACLS=1 CUTS=1 EXPIRIES=1'
+    'recipe CALLERS=3 SHARED=2 ROUNDS=1 FIRST=2 CANCELS=1'
     'place CALLERS=2 SHARED=1 ROUNDS=2 HANDOFFS=1 LINGER=1 RELINKS=1'
     'place CALLERS=2 SHARED=1 ROUNDS=1 HANDOFFS=1 LINGER=1 CUTS=1 EXPIRIES=1'
     'place CALLERS=3 SHARED=2 ROUNDS=2 HANDOFFS=2 LINGER=1'
     'place CALLERS=2 SHARED=1 ROUNDS=2 HANDOFFS=1 LINGER=1 OPERATORS=1'
+    'place CALLERS=2 SHARED=1 ROUNDS=1 HANDOFFS=1 LINGER=1 CUTS=1 FIRST=2'
+    'place CALLERS=3 SHARED=2 ROUNDS=1 HANDOFFS=1 FIRST=2'
     'readers CALLERS=2 ELSEWHERE=1 ROUNDS=2 HANDOFFS=2 TICKS=3'
     'readers CALLERS=2 WRITES=1 ELSEWHERE=1 ROUNDS=1 HANDOFFS=1 TICKS=2'
     'readers CALLERS=2 WRITES=1 ELSEWHERE=1 ROUNDS=1 HANDOFFS=1 OPERATORS=1 CANCELS=1'
+    'readers CALLERS=2 ELSEWHERE=1 ROUNDS=1 HANDOFFS=1 TICKS=2 FIRST=1'
+    'readers CALLERS=2 WRITES=1 ELSEWHERE=1 ROUNDS=1 HANDOFFS=1 FIRST=1'
 )
 
 # NUMBER, the course that notices it, and what is done without the rule.
@@ -63,6 +80,14 @@ mutants=(
     '12|recipe CALLERS=2 SHARED=1 ROUNDS=1 CUTS=1 EXPIRIES=1|who waits in a session that ends does not queue anew'
     '13|recipe CALLERS=2 SHARED=1 ROUNDS=1 CUTS=1 OPERATORS=1|who holds is not told that his node is deleted'
     '15|recipe CALLERS=2 SHARED=2 ROUNDS=2 CUTS=1|a node that we delete and that an older list shows again is not looked after'
+    '4|recipe CALLERS=2 SHARED=2 ROUNDS=2 FIRST=1 CUTS=1|a list with no write before it tells of a create that could have granted'
+    '7|recipe CALLERS=2 SHARED=2 ROUNDS=2 FIRST=1 CUTS=1|a create that tells is repeated without a look, if its answer was lost'
+    '18|recipe CALLERS=2 SHARED=1 ROUNDS=1 FIRST=2|the answer to a create grants whoever else is there'
+    '19|recipe CALLERS=2 SHARED=1 ROUNDS=1 FIRST=2|no list follows when a create has told of others'
+    '20|recipe CALLERS=2 SHARED=1 ROUNDS=1 FIRST=2|the directory is counted before the create'
+    '21|recipe CALLERS=2 SHARED=2 ROUNDS=1 FIRST=1|two creates of a line are in one transaction'
+    '22|recipe CALLERS=2 SHARED=1 ROUNDS=1 FIRST=2 ACLS=1 OPERATORS=1|what a create told still grants when the ACL has come'
+    '23|recipe CALLERS=2 SHARED=1 ROUNDS=2 FIRST=2 END=2|a number at the end of the counter counts'
     '1|place CALLERS=2 SHARED=1 ROUNDS=2 HANDOFFS=2 LINGER=1 OPERATORS=1|granted on a place whose own node is not watched'
     '2|place CALLERS=2 SHARED=1 ROUNDS=1 HANDOFFS=1 LINGER=1 RELINKS=1|after a reconnect a place reads with no write before it'
     '3|place CALLERS=3 SHARED=2 ROUNDS=2 HANDOFFS=1 LINGER=1|grants count from the list on, not from when its watch has told'
@@ -72,6 +97,9 @@ mutants=(
     '7|place CALLERS=2 SHARED=2 ROUNDS=1 HANDOFFS=1 LINGER=1 ABANDONS=1|what ends without a release does not end its place'
     '8|place CALLERS=2 SHARED=1 ROUNDS=1 HANDOFFS=1 LINGER=1|a place lingers with somebody behind it'
     '9|place CALLERS=2 SHARED=2 ROUNDS=1 HANDOFFS=1 LINGER=1 ABANDONS=1|a sealed place takes new callers'
+    '1|place CALLERS=2 SHARED=1 ROUNDS=2 HANDOFFS=2 LINGER=1 OPERATORS=1 FIRST=2|granted once more without a watch, as its create had told of nobody'
+    '10|place CALLERS=3 SHARED=2 ROUNDS=2 HANDOFFS=1 FIRST=2|hands on by what the create told'
+    '10|place CALLERS=2 SHARED=1 ROUNDS=2 HANDOFFS=1 LINGER=1 FIRST=2|lingers by what the create told'
     '1|readers CALLERS=2 ELSEWHERE=1 ROUNDS=1 HANDOFFS=1|the first reader who leaves takes the node with him'
     '2|readers CALLERS=2 ELSEWHERE=1 ROUNDS=2 HANDOFFS=1|readers who come while a writer is behind are not counted'
     '3|readers CALLERS=2 ELSEWHERE=1 ROUNDS=2 HANDOFFS=2 TICKS=2|readers get in on a list that is a stint old'
@@ -81,6 +109,7 @@ mutants=(
     '7|readers CALLERS=1 WRITES=1 ELSEWHERE=1 HANDOFFS=1|a writer holds when the writer before it goes, with no list'
     '8|readers CALLERS=2 ELSEWHERE=1 ROUNDS=2 HANDOFFS=2 TICKS=3|a list is as new as its answer'
     '9|readers CALLERS=2 WRITES=1 ROUNDS=1 HANDOFFS=1|others read under a write that is held'
+    '10|readers CALLERS=1 WRITES=1 ELSEWHERE=1 HANDOFFS=1 OPERATORS=1 FIRST=1|a read under a write counts if it is alone'
 )
 
 # check MODEL SETTINGS -> the checker's report
