@@ -174,7 +174,7 @@ describe("zklock run #once", function()
   end)
 
   it("ends although its watcher is stopped while the session process closes its session", function()
-    local one = at_work()
+    local one = at_work("--session", LONG)
     local other, mark = stopping("-n", here.path, "true")
     assert.equal(1, (other:wait(here.patience)))
     assert.is_truthy(running.read(mark))
@@ -192,7 +192,7 @@ describe("zklock run #once", function()
   end)
 
   it("leaves nothing of itself when one of its processes is killed while it queues", function()
-    local one = at_work()
+    local one = at_work("--session", LONG)
     for _, role in ipairs(ROLES) do
       local waiter = start(here.path, "true")
       here:becomes(2)
@@ -368,7 +368,7 @@ describe("zklock run #once", function()
   it("keeps the lock while a descendant lives that it may not kill, says so once, and ends with 75", function()
     local setpriv = as_root()
     if not setpriv then return pending("needs root") end
-    local one = unkillable(setpriv, SESSION)
+    local one = unkillable(setpriv, LONG)
     local pid = assert(tonumber(one:read_line(here.patience)))
     local session = running.children(one.pid)[1]
     running.signal(running.children(session), "sigkill")

@@ -100,7 +100,7 @@ describe("zklock run #once", function()
 
     it("69 when a wait runs out while the servers do not answer", function()
       local one, proxy = holder(here.path), here:proxy()
-      local waiter = command.start { "run", "-z", proxy.hosts, "-w", "2", here.path, "true" }
+      local waiter = command.start { "run", "-z", proxy.hosts, "-w", "8", here.path, "true" }
       here:closes(waiter, waiter.kill)
       here:becomes(2)
       proxy:black_hole()
@@ -112,9 +112,9 @@ describe("zklock run #once", function()
     it("69 when a wait is without servers for too long, whether it has a limit or not", function()
       local one, proxy = holder(here.path), here:proxy()
       local waiters = {}
-      for n, words in ipairs { {}, { "-w", "60" }, { "-w", "2", "--connect", "60" } } do
+      for n, words in ipairs { {}, { "-w", "60" }, { "-w", "8", "--connect", "60" } } do
         words.env = { ZKLOCK_SERVERS = proxy.hosts }
-        for i, word in ipairs { "run", "--connect", "1", "--session", "4" } do table.insert(words, i, word) end
+        for i, word in ipairs { "run", "--connect", "8", "--session", "4" } do table.insert(words, i, word) end
         for _, word in ipairs { here.path, "true" } do words[#words + 1] = word end
         waiters[n] = command.start(words)
         here:closes(waiters[n], waiters[n].kill)
