@@ -23,7 +23,7 @@ describe("zklock doctor #once", function()
 
   --- Its exit code, and its lines.
   local function doctor(...)
-    local ended = command.run { "doctor", "--connect", "2", env = { ZKLOCK_SERVERS = here.zk.hosts }, ... }
+    local ended = command.run { "doctor", "--connect", "20", env = { ZKLOCK_SERVERS = here.zk.hosts }, ... }
     for line in ended.out:gmatch("[^\n]+") do
       assert.truthy(line:match("^ok       [^:]") or line:match("^warning  [^:]") or line:match("^failure  [^:]"), line)
     end
@@ -63,16 +63,18 @@ describe("zklock doctor #once", function()
     before_each(function() nobody = "127.0.0.1:" .. port.free() end)
 
     it("says that one of several is away", function()
-      finds(WARNING, "warning  " .. nobody .. ": no session within 2 s: connection refused: " .. nobody
-        .. ". Start that server", "-z", nobody .. "," .. here.zk.hosts)
+      finds(WARNING, "warning  " .. nobody .. ": no session within 5 s: connection refused: " .. nobody
+        .. ". Start that server", "--connect", "5", "-z", nobody .. "," .. here.zk.hosts)
     end)
 
     it("says that all are away", function()
-      finds(FAILURE, "failure  " .. nobody .. ": no session within 2 s: connection refused", "-z", nobody)
+      finds(FAILURE, "failure  " .. nobody .. ": no session within 2 s: connection refused", "--connect", "2",
+        "-z", nobody)
     end)
 
     it("says that a name is unknown", function()
-      finds(WARNING, "warning  no-such-host.invalid: ", "-z", "no-such-host.invalid:2181," .. here.zk.hosts)
+      finds(WARNING, "warning  no-such-host.invalid: ", "--connect", "5", "-z",
+        "no-such-host.invalid:2181," .. here.zk.hosts)
     end)
 
     it("shows the addresses of a name", function()
@@ -110,8 +112,7 @@ describe("zklock doctor #once", function()
     it("says that answers are slow", function()
       local way = here:proxy()
       way:delay(0.5)
-      finds(WARNING, "warning  latency: answers take ", "-z", way.hosts, "--connect", "20", "--config",
-        config("session 6\n"))
+      finds(WARNING, "warning  latency: answers take ", "-z", way.hosts, "--config", config("session 6\n"))
     end)
   end)
 
