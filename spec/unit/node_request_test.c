@@ -215,6 +215,16 @@ static void one_try_ends_when_a_server_refuses_it_for_now(void) {
     CHECK_TOLD(write, ZTHROTTLEDOP);
 }
 
+static void one_try_has_no_deadline(void) {
+    make(NODE, "1");
+    const zkl_op own = op(ZKL_OP_GET, NODE, NULL);
+    const size_t i = start(&(zkl_wish){.ops = &own, .count = 1, .once = true}, 5);
+    fake_wait(zk, 6);
+    CHECK_WAITS(i);
+    fake_settle(one);
+    check_data(i, "1");
+}
+
 static void one_try_ends_when_its_barrier_is_refused(void) {
     static const struct {
         int rc;
@@ -607,6 +617,7 @@ int main(int argc, char **argv) {
         {"a single try ends with the link", one_try_is_over_with_the_link},
         {"a single try ends when a server refuses it for now",
          one_try_ends_when_a_server_refuses_it_for_now},
+        {"a single try has no deadline", one_try_has_no_deadline},
         {"a single try ends when its barrier is refused", one_try_ends_when_its_barrier_is_refused},
         {"a missing node is reported", what_is_missing_is_told},
         {"children are sorted", children_are_sorted},
