@@ -85,6 +85,7 @@ describe("zklock doctor #once", function()
     it("says that they are not of one ensemble", function()
       local other = server.start()
       here:closes(other, other.stop)
+      assert(here.tree:create(path, "", { parents = true })) -- the other has no nodes
       finds(FAILURE, "failure  servers: they do not show the same nodes: two callers could hold one lock",
         "-z", other.hosts .. "," .. here.zk.hosts)
     end)
