@@ -392,7 +392,7 @@ describe("client:once()", function()
     assert.is_true(client:once(at, HOUR, nothing))
     here.tree:set_acl(at .. "/once-2147483647", { { perms = 1, scheme = "world", id = "anyone" } })
     assert.is_false((client:once(at, HOUR, nothing))) -- it may read
-    assert.same({ nil, "access denied" }, { client:once(path, 1e-9, nothing) })
+    assert.same({ nil, "access denied" }, { client:once(at, 1e-9, nothing) })
     assert.same({ nil, "access denied", "result" },
       { client:once(at, 1e-9, function() return "result" end, { mark = "after" }) })
     here.tree:set_acl(at .. "/once-2147483647", { { perms = 31, scheme = "digest", id = "one:x" } })
