@@ -34,8 +34,8 @@ local SHARED = { enter = "join", write = "read", leave = "part" }
 --- writes.
 local COUNTERS = "/chaos-counters"
 
---- Of some workers the callers take turns; others wait for a few of them at most.
-local TURNS = { fair = false, handoffs = 6, linger = 0.3, stint = 0.5 }
+--- Of some workers the callers take turns; others wait for them for a stint at most.
+local TURNS = { fair = false, linger = 0.3, stint = 0.5 }
 
 -- name, hosts, session_timeout, slack, client, places, ways, followers, draw, report, told, calls, history, options of
 -- mutexes; asleep: seconds that it has spent inside

@@ -496,10 +496,9 @@ ZKL_API void zkl_visit_drop(zkl_visit *visit);
 
 /* How this client's callers share one node in a line, on which they take turns. */
 typedef struct zkl_sharing {
-    /* how many grants in a row waiters behind the node wait for at most; from 1 */
-    uint64_t handoffs;
-    zkl_nanos stint;  /* ... and for how long, besides the last hold; ZKL_NEVER: no bound */
-    zkl_nanos linger; /* how long the client keeps the node when no caller wants it */
+    /* how long waiters behind the node wait at most, besides the last hold; 0 to 3,600 seconds */
+    zkl_nanos stint;
+    zkl_nanos linger; /* how long the client keeps the node when no caller wants it; from 0 */
 } zkl_sharing;
 
 /* A caller's request to a line. */
@@ -531,7 +530,7 @@ typedef struct zkl_terms {
  * answers: GRANTED or FAILED, at the latest at the deadline. Without ZKL_OK there is no contender
  * and no event: ZKL_CLOSED, ZKL_AUTH_FAILED, ZKL_FORKED, ZKL_NO_MEMORY; ZKL_BAD_ARGUMENT: the path
  * is not that of a lock (zkl_path_is_lock), or the terms have another kind, no permits for a LEASE,
- * a negative `max_hold` or `slow`, or a sharing for a LEASE or without handoffs. */
+ * a negative `max_hold` or `slow`, or a sharing for a LEASE or out of its bounds. */
 ZKL_API zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag,
                             const zkl_terms *terms, zkl_contender **contender);
 /* Joins several lines at once: it will hold all of them or none. There is at least one path, no

@@ -396,7 +396,7 @@ static void take_events(host *h) {
 
 static void ask(host *h) {
     const zkl_nanos deadline = zkl_now() + PATIENCE;
-    const zkl_sharing sharing = {.handoffs = 2, .stint = ZKL_SECOND, .linger = ZKL_SECOND};
+    const zkl_sharing sharing = {.stint = ZKL_SECOND, .linger = ZKL_SECOND};
     const zkl_terms fair = {.kind = ZKL_KIND_LOCK, .deadline = deadline};
     const zkl_terms unfair = {.kind = ZKL_KIND_LOCK, .deadline = deadline, .sharing = &sharing};
     const zkl_terms read = {.kind = ZKL_KIND_READ, .deadline = deadline};

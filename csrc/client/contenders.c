@@ -21,6 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STINT_MOST (3600 * ZKL_SECOND)
+
 /* locked */
 static zkl_status usable(const zkl_client *client) {
     if (client->closing)
@@ -60,9 +62,9 @@ static zkl_contender *join(zkl_client *client, const joining *j) {
 
 /* Leases and multilocks have nodes of their own. */
 static bool is_sensible_sharing(const joining *j) {
-    const zkl_terms *terms = j->terms;
-    return !terms->sharing ||
-           (!j->all && terms->kind != ZKL_KIND_LEASE && terms->sharing->handoffs > 0);
+    const zkl_sharing *sharing = j->terms->sharing;
+    return !sharing || (!j->all && j->terms->kind != ZKL_KIND_LEASE && sharing->stint >= 0 &&
+                        sharing->stint <= STINT_MOST && sharing->linger >= 0);
 }
 
 /* The caller has checked the path of leases; those here are below it, and NULL if there was no

@@ -112,8 +112,8 @@ int zkl_lua_take_log(lua_State *L);
 /* client:contender() -> a contender that has not joined yet */
 int zkl_lua_contender(lua_State *L);
 /* The three joins of a contender take the options of the lock as named fields of the table
- * `settings`: max_hold, slow, max_waiting, handoffs with stint and linger, permits. A field that is
- * missing, or nil, is an option that the lock does not have; with handoffs the caller shares a node
+ * `settings`: max_hold, slow, max_waiting, stint with linger, permits. A field that is missing, or
+ * nil, is an option that the lock does not have; with stint the caller shares a node
  * (fair = false).
  *
  * client:join(contender, path, tag, moment, once, settings, name, kind, at_once, under) -> true, or

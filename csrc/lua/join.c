@@ -98,12 +98,11 @@ static uint32_t check_max_waiting(lua_State *L) {
 
 /* NULL: each caller has its own node. */
 static const zkl_sharing *check_sharing(lua_State *L, zkl_sharing *sharing) {
-    lua_Number handoffs;
-    if (!get_number(L, "handoffs", &handoffs))
+    lua_Number stint;
+    if (!get_number(L, "stint", &stint))
         return NULL;
     *sharing = (zkl_sharing){
-        .handoffs = (uint64_t)handoffs,
-        .stint = zkl_clock_after(0, check_number(L, "stint")),
+        .stint = zkl_clock_after(0, stint),
         .linger = zkl_clock_after(0, check_number(L, "linger")),
     };
     return sharing;

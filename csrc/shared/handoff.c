@@ -138,21 +138,18 @@ zkl_may zkl_handoff_may_hand_over(zkl_shared_node *shared) {
  * last waiter's grant goes out in the host's next turn, in which those callers ask. */
 static bool is_last_for_now(const zkl_shared_node *shared) {
     return shared->kind != ZKL_KIND_READ && shared->remote_waiters != ZKL_REMOTE_WAITERS_NONE &&
-           shared->counted < shared->sharing.handoffs && !zkl_shared_node_waiter(shared);
+           !zkl_remote_waiters_waited(shared) && !zkl_shared_node_waiter(shared);
 }
 
 void zkl_handoff_grant(zkl_shared_node *shared, bool handed) {
     zkl_contender *c = zkl_shared_node_waiter(shared);
     wait_no_more(shared, c);
     zkl_list_append(&shared->holders, &c->member);
-    if (!shared->under || !shared->turn) /* all reads under one write have the write's turn ... */
+    if (!shared->under || !shared->turn) /* all reads under one write have the write's turn */
         shared->turn++;
     zkl_sharer_of(c)->turn = shared->before + shared->turn;
     c->token = shared->contender->token;
     c->revoked = shared->contender->revoked;
-    shared->counted +=
-        /* ... and count as one hold */
-        shared->remote_waiters != ZKL_REMOTE_WAITERS_NONE && !shared->under;
     shared->context->counters.handed += handed;
     c->answer.unhurried = is_last_for_now(shared);
     zkl_contender_granted(c);

@@ -28,7 +28,6 @@ static void queue_up(zkl_shared_node *shared) {
     shared->listener.attends = shared->kind != ZKL_KIND_READ;
     shared->lists = shared->line->lists;
     zkl_shared_node_set_remote_waiters(shared, ZKL_REMOTE_WAITERS_UNKNOWN);
-    shared->counted = 0;
     shared->contender = zkl_line_join_part(shared->line, &terms, &shared->compound);
     if (!shared->contender)
         zkl_handoff_fail_all(shared, ZKL_NO_MEMORY);
@@ -373,8 +372,7 @@ static void try_once(zkl_shared_node *shared) {
  * caller is here. The counts under the former options go with their node. */
 static void adopt(zkl_shared_node *shared, const zkl_sharing *sharing) {
     const zkl_sharing *former = &shared->sharing;
-    const bool same = former->handoffs == sharing->handoffs && former->stint == sharing->stint &&
-                      former->linger == sharing->linger;
+    const bool same = former->stint == sharing->stint && former->linger == sharing->linger;
     if (!same && shared->contender && !zkl_shared_node_holder(shared))
         zkl_linger_end(shared);
     shared->sharing = *sharing;

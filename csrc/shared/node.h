@@ -6,8 +6,8 @@
  *
  * A client has one open shared node in a line. It keeps the node for a while when no caller wants
  * it (linger.h), but lets it go at once when another client's waiter stands behind it. Such a
- * waiter waits for a bounded number of grants. The count starts when the servers report that a node
- * has come: a watch on the directory reports that, and only a list under that watch shows that
+ * waiter waits for a stint and one hold at most. The stint begins when the servers report that a
+ * node has come: a watch on the directory reports that, and only a list under that watch shows that
  * nobody is behind (remote_waiters.h). A sealed shared node is granted to no other caller: once its
  * holder has ended, the client deletes the node and then creates the next one. A read that was
  * taken under a write has its own node: after the write's release it is the shared node of all

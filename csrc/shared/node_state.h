@@ -48,8 +48,7 @@ struct zkl_shared_node {
     uint64_t before; /* READ: how many grants came before this one on the node of that write */
     uint32_t lists;  /* READ: the latest list (line->lists) that it has seen */
     zkl_remote_waiters remote_waiters;
-    uint64_t counted; /* how many grants there were since NONE was left */
-    zkl_nanos since;  /* until when nobody was behind it: a stint counts from then */
+    zkl_nanos since; /* until when nobody was behind it: a stint counts from then */
     /* no caller holds it, and one waits for validity alone: as in a contender that is first */
     zkl_nanos patience;
     zkl_timer timer;

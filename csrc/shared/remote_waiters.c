@@ -11,9 +11,8 @@
 
 #include <string.h>
 
-/* The bounds of the time between two questions of readers, whatever the stint is. */
+/* Between two questions of readers, however short the stint is. */
 #define PAUSE_LEAST (ZKL_SECOND / 20)
-#define PAUSE_MOST (1800 * ZKL_SECOND)
 
 /* True for the write under which this read node was taken. */
 static bool is_lender(const zkl_child *child, const zkl_contender *node) {
@@ -65,8 +64,6 @@ static zkl_remote_waiters remote_waiters_of(const zkl_shared_node *shared) {
 void zkl_remote_waiters_look(zkl_shared_node *shared) {
     const zkl_line *line = shared->line;
     const zkl_remote_waiters found = remote_waiters_of(shared);
-    if (found == ZKL_REMOTE_WAITERS_NONE)
-        shared->counted = 0;
     if (line->freshness.current && found == ZKL_REMOTE_WAITERS_NONE)
         shared->since = zkl_shared_node_now(shared);
     else if (found == ZKL_REMOTE_WAITERS_NONE ||
@@ -101,16 +98,14 @@ bool zkl_remote_waiters_awaited(zkl_shared_node *shared) {
 
 bool zkl_remote_waiters_waited(const zkl_shared_node *shared) {
     return shared->remote_waiters != ZKL_REMOTE_WAITERS_NONE &&
-           (shared->counted >= shared->sharing.handoffs ||
-            zkl_shared_node_now(shared) - shared->since >= shared->sharing.stint);
+           zkl_shared_node_now(shared) - shared->since >= shared->sharing.stint;
 }
 
 /* When readers ask again: half a stint after the last time, because a waiter that comes in between
  * waits for a whole stint. Clients spread this over time. */
 static zkl_nanos next_moment(const zkl_shared_node *shared) {
-    zkl_nanos pause = shared->sharing.stint < ZKL_NEVER ? shared->sharing.stint / 2 : ZKL_SECOND;
-    pause = pause > PAUSE_LEAST ? pause : PAUSE_LEAST;
-    pause = pause < PAUSE_MOST ? pause : PAUSE_MOST;
+    const zkl_nanos half = shared->sharing.stint / 2;
+    const zkl_nanos pause = half > PAUSE_LEAST ? half : PAUSE_LEAST;
     return shared->since + pause - shared->since % (pause / 4);
 }
 

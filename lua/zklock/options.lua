@@ -11,10 +11,10 @@ options.known = {
     session_timeout = true, connect_timeout = true, auth = true, acl = true, identifier = true, loop = true,
     on_state = true, on_error = true, log = true, log_level = true, tls = true, node_bytes = true,
   },
-  mutex = { fair = true, linger = true, handoffs = true, stint = true, max_hold = true, max_waiting = true,
-    owner = true, name = true, slow = true },
-  rwlock = { fair = true, linger = true, handoffs = true, stint = true, max_hold = true, max_waiting = true,
-    owner = true, name = true, slow = true },
+  mutex = { fair = true, linger = true, stint = true, max_hold = true, max_waiting = true, owner = true, name = true,
+    slow = true },
+  rwlock = { fair = true, linger = true, stint = true, max_hold = true, max_waiting = true, owner = true, name = true,
+    slow = true },
   multilock = { max_hold = true, owner = true, name = true, slow = true },
   semaphore = { max_hold = true, name = true, slow = true },
   once = { timeout = true, mark = true, name = true },
@@ -66,10 +66,8 @@ options.known = {
 ---  one node, readers together on another
 ---@field linger number? with `fair = false`: seconds for which the client keeps the place at most
 ---  while no caller wants it; default 1
----@field handoffs integer? with `fair = false`: how many grants in a row the waiters behind the
----  place wait for; default 64
----@field stint number? with `fair = false`: seconds that they wait at most, plus the last hold;
----  default 1; math.huge: no bound
+---@field stint number? with `fair = false`: seconds for which the waiters behind the place wait at
+---  most, besides the last hold; 0 to 3600, default 1
 
 ---@class zklock.OnceOptions
 ---@field timeout number? seconds that the wait for the lock and the mark take at most; nil waits for
@@ -86,8 +84,8 @@ options.known = {
 ---@field mark "before"|"after"|nil with `every`: when the mark is written, as of `client:once`
 ---@field name string? the label `lock` of its metrics, as of a lock
 
-local OF_PLACES = { "linger", "handoffs", "stint" }
-local LINGER, HANDOFFS, STINT = 1, 64, 1
+local OF_PLACES = { "linger", "stint" }
+local LINGER, STINT, STINT_MOST = 1, 1, 3600
 
 --- Checks the options of `fair = false`, which are not valid with a fair lock.
 local function check_place(given, settings, level)
@@ -98,9 +96,7 @@ local function check_place(given, settings, level)
   end
   if settings.fair then return end
   settings.linger = given.linger == nil and LINGER or check.span(given.linger, "options.linger", level)
-  settings.stint = given.stint == nil and STINT or check.span(given.stint, "options.stint", level)
-  settings.handoffs = given.handoffs == nil and HANDOFFS
-    or check.integer(given.handoffs, "options.handoffs", 1, nil, level)
+  settings.stint = given.stint == nil and STINT or check.span(given.stint, "options.stint", level, STINT_MOST)
 end
 
 --- The settings of a lock without options: all such locks share this table, and nothing changes it.
@@ -156,8 +152,8 @@ end
 
 --- Checks the options of a lock. Nothing changes the result.
 ---@param kind string
----@return { fair: boolean, max_hold: number?, max_waiting: integer?, linger: number?, handoffs: integer?,
----   stint: number?, slow: number? }
+---@return { fair: boolean, max_hold: number?, max_waiting: integer?, linger: number?, stint: number?,
+---   slow: number? }
 ---@return boolean by_thread true: inside nginx, a call that names no owner belongs to its light
 ---  thread
 ---@return string? name

@@ -6,7 +6,7 @@ local raised = require "soak.abuse.raised"
 local PATHS = 5 -- of each kind: few, so that they meet
 local OWNERS = 3
 local LIMIT = 0.01 -- seconds: nobody waits long
-local HOT = { fair = false, linger = 0.01, handoffs = 4 } -- what they pass on among themselves
+local HOT = { fair = false, linger = 0.01, stint = 0.01 } -- what they pass on among themselves
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 
 local acts = {}

@@ -258,20 +258,27 @@ describe("misuse", function()
     end)
 
     it("raises for options of a place without one, or with bad values", function()
-      local NO_SPANS, NO_COUNTS = { -1, -0.001, 0 / 0, "1", true, {} }, { 0, -1, 1.5, 0 / 0, math.huge, "1", true, {} }
-      for name, values in pairs { linger = NO_SPANS, stint = NO_SPANS, handoffs = NO_COUNTS } do
-        for _, value in ipairs(values) do
+      for _, name in ipairs { "linger", "stint" } do
+        for _, value in ipairs { -1, -0.001, 0 / 0, "1", true, {} } do
           raises("options." .. name, client.mutex, client, "/misuse", { fair = false, [name] = value })
         end
         raises("options." .. name, client.mutex, client, "/misuse", { [name] = 1 })
         raises("options." .. name, client.rwlock, client, "/misuse", { fair = true, [name] = 1 })
       end
-      for _, name in ipairs { "fair", "linger", "handoffs", "stint" } do
+      for _, kind in ipairs { "mutex", "rwlock" } do
+        assert.matches("unknown option 'handoffs'",
+          raises("handoffs", client[kind], client, "/misuse", { fair = false, handoffs = 64 }))
+        for _, value in ipairs { 3600.001, math.huge } do
+          assert.matches("seconds from 0 to 3600 expected, got",
+            raises("options.stint", client[kind], client, "/misuse", { fair = false, stint = value }))
+        end
+      end
+      for _, name in ipairs { "fair", "linger", "stint" } do
         raises(name, client.multilock, client, { "/misuse/a", "/misuse/b" }, { [name] = name == "fair" or 1 })
         raises(name, client.semaphore, client, "/misuse/none", 1, { [name] = name == "fair" or 1 })
       end
-      assert(client:mutex("/misuse/place", { fair = false, linger = 0, stint = 0, handoffs = 1 }))
-      assert(client:mutex("/misuse/place", { fair = false, linger = math.huge, stint = math.huge }))
+      assert(client:mutex("/misuse/place", { fair = false, linger = 0, stint = 0 }))
+      assert(client:mutex("/misuse/place", { fair = false, linger = math.huge, stint = 3600 }))
     end)
 
     it("raises for options.owner that is not 'thread', and with a semaphore, which has no owner", function()

@@ -23,7 +23,7 @@ describe("with fair = false a read-write lock #once", function()
   local function both(options) return client:rwlock(path, place.options(options)) end
 
   it("has its readers together on one node, without traffic", function()
-    local read = both({ stint = math.huge }).read -- within a stint it looks for others
+    local read = both({ stint = 3600 }).read -- within a stint it looks for others
     local token = assert(read:acquire(PATIENCE, 1))
     wait.eventually(function() -- its own node is watched by then
       local handed = client:stats().handed
@@ -48,7 +48,7 @@ describe("with fair = false a read-write lock #once", function()
   end)
 
   it("lets a writer of its client in after its readers, and the next readers after that", function()
-    local lock, order = both { handoffs = 1, stint = math.huge }, {}
+    local lock, order = both { stint = 0 }, {}
     assert(lock.read:acquire(PATIENCE, "first"))
     local function ask(side, name)
       return side:request(PATIENCE, function(token, err, request)
@@ -61,14 +61,13 @@ describe("with fair = false a read-write lock #once", function()
     assert(lock.read:participants(PATIENCE)) -- the directory's watch fires before the answer,
     assert(lock.read:participants(PATIENCE)) -- and the list that follows is answered before the next
     for i = 1, 3 do ask(lock.read, "reader " .. i) end
-    here:eventually(function() return order[1] == "reader 1" end) -- one reader may pass the writer
     assert(lock.read:release("first"))
     here:eventually(function() return #order == 4 end)
-    assert.same({ "reader 1", "writer", "reader 2", "reader 3" }, order)
+    assert.same({ "writer", "reader 1", "reader 2", "reader 3" }, order)
   end)
 
   it("lets a writer of another client in, and notices it within a stint", function()
-    local lock = both { stint = 0.2, handoffs = 1000000 }
+    local lock = both { stint = 0.2 }
     local stop = false
     assert(lock.read:acquire(PATIENCE, 0))
     local function again(token, err, request)

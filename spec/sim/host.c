@@ -334,9 +334,9 @@ static sim_caller *write_held(const sim_host *host) {
 /* All of a client's callers at a place have the same. */
 static const zkl_sharing *sharing_at(sim_place place) {
     static const zkl_sharing all[PLACES] = {
-        [PLACE_A] = {.handoffs = 64, .stint = ZKL_SECOND, .linger = ZKL_SECOND},
-        [PLACE_B] = {.handoffs = 1, .stint = ZKL_NEVER, .linger = 0},
-        [PLACE_SHARED] = {.handoffs = 3, .stint = ZKL_SECOND / 4, .linger = 3 * ZKL_SECOND},
+        [PLACE_A] = {.stint = ZKL_SECOND, .linger = ZKL_SECOND},
+        [PLACE_B] = {.stint = 0, .linger = 0},
+        [PLACE_SHARED] = {.stint = ZKL_SECOND / 4, .linger = 3 * ZKL_SECOND},
     };
     return &all[place];
 }

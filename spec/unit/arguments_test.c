@@ -252,7 +252,9 @@ static void a_multilock_has_no_path_twice_and_none_below_another(void) {
 }
 
 static void no_join_takes_terms_that_are_none(void) {
-    static const zkl_sharing sharing = {.handoffs = 1}, never = {.handoffs = 0};
+    static const zkl_sharing sharing = {.stint = 3600 * ZKL_SECOND};
+    static const zkl_sharing wrong[] = {
+        {.stint = -1}, {.stint = 3600 * ZKL_SECOND + 1}, {.stint = ZKL_NEVER}, {.linger = -1}};
     const char *const paths[] = {"/a", "/b"};
     for (size_t i = 0; i < NUMBERS; i++) {
         const zkl_terms terms = terms_of((zkl_kind)numbers[i]);
@@ -267,8 +269,10 @@ static void no_join_takes_terms_that_are_none(void) {
     terms.slow = -1;
     CHECK_INT(join("/a", &terms), ZKL_BAD_ARGUMENT);
     terms = terms_of(ZKL_KIND_LOCK);
-    terms.sharing = &never;
-    CHECK_INT(join("/a", &terms), ZKL_BAD_ARGUMENT);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        terms.sharing = &wrong[i];
+        CHECK_INT(join("/a", &terms), ZKL_BAD_ARGUMENT);
+    }
     terms.sharing = &sharing;
     CHECK_INT(join("/a", &terms), ZKL_OK);
     CHECK_INT(join_all(paths, 2, &terms), ZKL_BAD_ARGUMENT);

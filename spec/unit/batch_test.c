@@ -499,7 +499,7 @@ static void nobody_is_one_too_many_for_that_delete(void) {
 }
 
 static void a_shared_node_is_not_refused_for_that_delete(void) {
-    fake_share_as(100, 10, 0);
+    fake_share_as(10, 0);
     fake_caller *p = fake_share(one, C, 1e9);
     fake_settle(one);
     release_in_vain(p);

@@ -158,7 +158,7 @@ static void a_hand_over_among_strangers(void) {
 /* ---- a shared node (fair = false) ---- */
 
 static void share_with(size_t others, fake_caller *(*wait)(void)) {
-    fake_share_as(1000000, 1e12, 1);
+    fake_share_as(3600, 1);
     first = fake_share(one, LINE, FOR_EVER);
     fake_settle_all(zk);
     for (size_t i = 0; i < others; i++) {
@@ -259,7 +259,7 @@ static fake_caller *read_here(void) {
 }
 
 static void read_together(size_t others) {
-    fake_share_as(1000000, 1e12, 1);
+    fake_share_as(3600, 1);
     for (size_t i = 0; i <= others; i++) {
         first = read_here();
         fake_settle_all(zk);

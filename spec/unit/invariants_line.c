@@ -346,12 +346,9 @@ static void check_shared_node(const zkl_line *line, const zkl_shared_node *share
              (shared->remote_waiters == ZKL_REMOTE_WAITERS_UNKNOWN && zkl_line_is_listed(line)),
          "an idle shared node goes when somebody stands behind it");
     must(of,
-         shared->remote_waiters != ZKL_REMOTE_WAITERS_NONE ||
-             (!shared->counted &&
-              (line->freshness.current || (shared->kind == ZKL_KIND_READ && !shared->idle))),
+         shared->remote_waiters != ZKL_REMOTE_WAITERS_NONE || line->freshness.current ||
+             (shared->kind == ZKL_KIND_READ && !shared->idle),
          "that nobody is behind a shared node is known by the watch on the directory");
-    must(of, shared->counted <= shared->sharing.handoffs,
-         "those behind a shared node wait for so many grants at most");
     must(of, !held || shared->holders.first || !shared->waiting.first || is_handed_on_soon(shared),
          "who waits for a shared node that nobody holds gets it");
     must(of,

@@ -186,7 +186,7 @@ static void a_lost_node_is_looked_for_though_the_list_is_refused(void) {
 
 /* A shared node wants a list behind a write after each cut. */
 static void a_write_that_is_refused_is_not_sent_again_at_once(void) {
-    fake_share_as(64, 1, 100);
+    fake_share_as(1, 100);
     fake_caller *p = fake_share(one, LINE, 1e12);
     fake_settle_all(zk);
     CHECK(fake_held(p));

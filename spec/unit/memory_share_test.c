@@ -87,13 +87,14 @@ static void several_leases_and_the_link_goes(void) {
  * so. */
 static void callers_take_turns(void) {
     memory.several = true;
-    fake_share_as(2, 1, 1);
+    fake_share_as(0.1, 1);
     fake_caller *all[6];
     for (size_t i = 0; i < 6; i++) {
         all[i] = fake_share(i % 2 ? two : one, LINE, MEMORY_LATER);
         fake_settle_all(zk);
     }
     for (size_t i = 0; i < 6; i++) {
+        fake_wait(zk, 0.06);
         memory_release(all[i]);
         fake_settle_all(zk);
     }

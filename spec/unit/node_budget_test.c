@@ -265,7 +265,7 @@ static void a_place_counts_once(void) {
 }
 
 static void a_place_that_queues_again_waits_for_room(void) {
-    fake_share_as(1, 1, 1);
+    fake_share_as(1, 1);
     fake_caller *holder = settled(fake_share(one, LINE, 1e12)),
                 *waiter = settled(fake_share(one, LINE, 1e12)),
                 *other = settled(fake_join(two, LINE, 1e12));

@@ -227,7 +227,7 @@ static void only_a_mutex_has_a_mark(void) {
     refuses_hold(fake_write_lock(one, "/rw"));
     refuses_hold(fake_lease(one, "/pool", 1, 2));
     refuses_hold(fake_join_all(one, paths, 2, LATER));
-    fake_share_as(10, 1, 1);
+    fake_share_as(1, 1);
     refuses_hold(fake_share_kind(one, "/rw", ZKL_KIND_WRITE, LATER));
 }
 
@@ -240,7 +240,7 @@ static void a_mutex_of_a_list_of_one_path_has_a_mark(void) {
 }
 
 static void a_mutex_that_takes_turns_has_a_mark(void) {
-    fake_share_as(10, 1, 1);
+    fake_share_as(1, 1);
     holder = fake_share(one, "/turns", LATER);
     fake_settle(one);
     settled(ask_and_mark(HOUR), 0);

@@ -78,7 +78,7 @@ static fake_caller *(*const kinds[])(void) = {
 static void each_kind(void (*play)(fake_caller *caller)) {
     for (size_t linger = 0; linger < 2; linger++)
         for (size_t i = 0; i < KINDS; i++) {
-            fake_share_as(64, 1, (double)linger);
+            fake_share_as(1, (double)linger);
             fake_caller *caller = kinds[i]();
             check_note("kind %zu", i);
             play(caller);
@@ -242,7 +242,7 @@ static void a_delete_that_was_rolled_back_does_not_count(void) {
 
 /* Its own watch is armed, and has not reported it yet. */
 static void a_place_that_is_given_up_with_a_missing_node_was_lost(void) {
-    fake_share_as(64, 1, 0);
+    fake_share_as(1, 0);
     fake_caller *p = shared_holder(one);
     rob(p);
     shared_release(p);
@@ -252,7 +252,7 @@ static void a_place_that_is_given_up_with_a_missing_node_was_lost(void) {
 }
 
 static void a_hold_that_rests_on_a_missing_node_was_lost(void) {
-    fake_share_as(64, 1, 1);
+    fake_share_as(1, 1);
     fake_caller *p = shared_holder(one);
     rob(p);
     CHECK(fake_rest(p)); /* before the watch reports it */
@@ -262,7 +262,7 @@ static void a_hold_that_rests_on_a_missing_node_was_lost(void) {
 }
 
 static void so_was_one_whose_node_is_given_up_then(void) {
-    fake_share_as(64, 1, 1);
+    fake_share_as(1, 1);
     fake_caller *p = shared_holder(one);
     rob(p);
     CHECK(fake_rest(p));
@@ -273,7 +273,7 @@ static void so_was_one_whose_node_is_given_up_then(void) {
 
 /* When the next caller got it the node was there. */
 static void one_that_rested_before_anothers_grant_was_held(void) {
-    fake_share_as(64, 1, 1);
+    fake_share_as(1, 1);
     fake_caller *first = shared_holder(one);
     CHECK(fake_rest(first));
     fake_caller *second = shared_holder(one);

@@ -4,7 +4,7 @@
 #include "shared_node_world.h"
 
 static void it_lingers_for_so_long(void) {
-    fake_share_as(64, 1, 3);
+    fake_share_as(1, 3);
     shared_release(shared_holder(one));
     fake_wait(zk, 2.9);
     fake_settle_all(zk);
@@ -19,7 +19,7 @@ static void it_lingers_for_so_long(void) {
 }
 
 static void it_need_not_linger(void) {
-    fake_share_as(64, 1, 0);
+    fake_share_as(1, 0);
     shared_release(shared_holder(one));
     CHECK_TEXT(fake_batch(one), "D");
 }
@@ -87,7 +87,7 @@ static void idle_it_makes_way_for_a_fair_lock_here(void) {
 }
 
 static void idle_it_goes_when_the_link_is_cut(void) {
-    fake_share_as(64, 1, 100);
+    fake_share_as(1, 100);
     shared_release(shared_holder(one));
     fake_cut(one);
     fake_connect(one);
@@ -97,7 +97,7 @@ static void idle_it_goes_when_the_link_is_cut(void) {
 }
 
 static void a_flush_takes_it_along_and_waits_for_it(void) {
-    fake_share_as(64, 1, 100);
+    fake_share_as(1, 100);
     shared_release(shared_holder(one));
     zkl_query *query = fake_flush(one);
     CHECK(query->ask.stage != ZKL_ASK_DONE);
@@ -119,7 +119,7 @@ static void a_flush_leaves_those_who_hold_alone(void) {
 }
 
 static void a_worker_that_leaves_keeps_none(void) {
-    fake_share_as(64, 1, 100);
+    fake_share_as(1, 100);
     shared_release(shared_holder(one));
     zkl_shared_nodes_hurry(&one->lines);
     fake_leave(one);
@@ -132,11 +132,10 @@ static void a_worker_that_leaves_keeps_none(void) {
 
 static void other_options_begin_a_new_shared_node(void) {
     static const zkl_sharing others[] = {
-        {3, ZKL_SECOND, 100 * ZKL_SECOND},
-        {3, 2 * ZKL_SECOND, 100 * ZKL_SECOND},
-        {3, 2 * ZKL_SECOND, 200 * ZKL_SECOND},
+        {2 * ZKL_SECOND, 100 * ZKL_SECOND},
+        {2 * ZKL_SECOND, 200 * ZKL_SECOND},
     };
-    fake_share_as(64, 1, 100);
+    fake_share_as(1, 100);
     fake_caller *first = shared_holder(one);
     shared_release(first);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
@@ -159,7 +158,7 @@ static void without_room_for_the_watch_it_does_not_linger(void) {
 
 /* Also at the moments when readers would have asked for remote waiters. */
 static void readers_leave_it_when_its_time_is_over(void) {
-    fake_share_as(64, 1000, 1);
+    fake_share_as(1000, 1);
     fake_caller *p = fake_share_kind(one, LINE, ZKL_KIND_READ, 1e12);
     fake_settle_all(zk);
     CHECK(fake_held(p));
@@ -172,7 +171,7 @@ static void readers_leave_it_when_its_time_is_over(void) {
 }
 
 static void whoever_comes_by_meanwhile_does_not_make_it_longer(void) {
-    fake_share_as(64, 1000, 1);
+    fake_share_as(1000, 1);
     fake_caller *p = fake_share_kind(one, LINE, ZKL_KIND_READ, 1e12);
     fake_settle_all(zk);
     shared_release(p);
@@ -188,7 +187,7 @@ static void whoever_comes_by_meanwhile_does_not_make_it_longer(void) {
 
 /* Fair callers of this client still wait for the servers: no other takes their node. */
 static void one_that_nobody_holds_yet_and_somebody_waits_for_stays(void) {
-    fake_share_as(64, 1000, 1);
+    fake_share_as(1000, 1);
     fake_caller *first = shared_holder(one), *second = shared_settled(one);
     fake_wait(zk, 31);
     fake_release_in_doubt(first);
@@ -203,9 +202,9 @@ static void one_that_nobody_holds_yet_and_somebody_waits_for_stays(void) {
 
 /* By the options of the new callers, not of the former ones. */
 static void it_lingers_as_the_latest_have_asked(void) {
-    fake_share_as(64, 1, 100);
+    fake_share_as(1, 100);
     shared_release(shared_holder(one));
-    fake_share_as(64, 1, 2);
+    fake_share_as(1, 2);
     shared_release(shared_holder(one));
     fake_wait(zk, 1.9);
     fake_settle_all(zk);

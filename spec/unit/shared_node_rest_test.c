@@ -52,7 +52,7 @@ static void the_short_way_is_closed_when_others_are_concerned(void) {
 }
 
 static void nor_is_it_taken_again_then(void) {
-    fake_share_as(64, 1, 100);
+    fake_share_as(1, 100);
     fake_caller *mine = shared_holder(one);
     CHECK(fake_rest(mine));
     fake_caller *other = shared_handed(one);
@@ -86,7 +86,7 @@ static void what_rests_is_taken_away_with_the_shared_node(void) {
 }
 
 static void without_validity_the_short_way_is_closed(void) {
-    fake_share_as(64, 1, 1000);
+    fake_share_as(1, 1000);
     fake_caller *mine = shared_holder(one);
     CHECK(fake_rest(mine));
     fake_wait(zk, 31);
@@ -115,7 +115,7 @@ static void what_rests_lingers_for_so_long(void) {
 }
 
 static void one_who_rests_may_be_dropped(void) {
-    fake_share_as(64, 1, 100);
+    fake_share_as(1, 100);
     fake_caller *mine = shared_holder(one), *other = shared_settled(one);
     shared_release(mine);
     CHECK(fake_rest(other));
@@ -137,7 +137,7 @@ static void max_hold_counts_from_when_it_was_taken_again(void) {
 }
 
 static void while_a_shared_node_is_idle_the_heart_beats_for_it(void) {
-    fake_share_as(64, 1, 1000);
+    fake_share_as(1, 1000);
     fake_caller *mine = shared_holder(one);
     CHECK(fake_rest(mine));
     fake_beat(one, 100);
@@ -147,7 +147,7 @@ static void while_a_shared_node_is_idle_the_heart_beats_for_it(void) {
 }
 
 static void without_lingering_the_short_way_is_closed(void) {
-    fake_share_as(64, 1, 0);
+    fake_share_as(1, 0);
     fake_caller *mine = shared_holder(one);
     CHECK(!fake_rest(mine));
     shared_release(mine);
@@ -195,7 +195,7 @@ static void what_was_dropped_while_it_was_held_is_counted(void) {
 }
 
 static void it_may_linger_for_ever_and_a_day(void) {
-    fake_share_as(64, 1, 9.2e9);
+    fake_share_as(1, 9.2e9);
     shared_release(shared_holder(one));
     fake_wait(zk, 100);
     fake_settle(one);
@@ -204,10 +204,10 @@ static void it_may_linger_for_ever_and_a_day(void) {
 
 /* Its node has gone, and others have another one on the same shared node. */
 static void what_has_rested_on_a_former_node_is_not_taken_again(void) {
-    fake_share_as(64, 1, 100);
+    fake_share_as(1, 100);
     fake_caller *mine = shared_holder(one);
     CHECK(fake_rest(mine));
-    fake_share_as(3, 1, 100);
+    fake_share_as(2, 100);
     fake_caller *other = shared_holder(one);
     CHECK_INT(mine->rests, 1);
     shared_release(other);
@@ -216,7 +216,7 @@ static void what_has_rested_on_a_former_node_is_not_taken_again(void) {
 }
 
 static void when_its_client_leaves_the_short_way_is_closed(void) {
-    fake_share_as(64, 1, 100);
+    fake_share_as(1, 100);
     zkl_shared_nodes_hurry(&one->lines);
     fake_caller *mine = shared_holder(one);
     CHECK(!fake_rest(mine));
@@ -227,7 +227,7 @@ static void when_its_client_leaves_the_short_way_is_closed(void) {
 
 /* Nor when the link has come back and the servers have not shown yet who is there. */
 static void without_a_link_the_short_way_is_closed(void) {
-    fake_share_as(64, 1000, 1000);
+    fake_share_as(1000, 1000);
     fake_caller *mine = shared_holder(one);
     fake_cut(one);
     CHECK(!fake_rest(mine));

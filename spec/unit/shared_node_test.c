@@ -264,7 +264,7 @@ static void a_try_that_is_cut_off_fails(void) {
 
 /* It is idle, and not known to be valid: that is asked by a new node. */
 static void a_try_of_a_shared_node_without_validity_asks_anew(void) {
-    fake_share_as(64, 1, 100);
+    fake_share_as(1, 100);
     fake_caller *first = shared_holder(one);
     shared_release(first);
     fake_wait(zk, 31);

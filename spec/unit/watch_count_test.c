@@ -393,7 +393,7 @@ static void a_view_is_not_read_again_before_its_watch_is_taken_back(void) {
 }
 
 static void a_directory_that_the_library_does_not_know_keeps_no_line(void) {
-    fake_share_as(64, 1, 0);
+    fake_share_as(1, 0);
     fake_caller *p = fake_share(one, LINE, 1e12);
     fake_settle(one);
     CHECK(fake_held(p));

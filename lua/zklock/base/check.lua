@@ -81,10 +81,11 @@ function check.seconds(value, name, level, most)
   return value
 end
 
---- Seconds, at least 0; math.huge is for ever.
-function check.span(value, name, level)
-  if type(value) ~= "number" or value ~= value or value < 0 then
-    refuse(name, "seconds >= 0", show(value), level)
+--- Seconds, at least 0; without `most` math.huge is for ever.
+---@param most number?
+function check.span(value, name, level, most)
+  if type(value) ~= "number" or not (value >= 0 and value <= (most or math.huge)) then
+    refuse(name, most and ("seconds from 0 to %d"):format(most) or "seconds >= 0", show(value), level)
   end
   return value
 end

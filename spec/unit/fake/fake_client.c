@@ -187,8 +187,9 @@ static fake_caller *join(fake_client *client, const char *path, zkl_terms terms)
 
 zkl_sharing fake_sharing;
 
-void fake_share_as(uint64_t handoffs, double stint, double linger) {
-    fake_sharing = (zkl_sharing){handoffs, zkl_clock_after(0, stint), zkl_clock_after(0, linger)};
+void fake_share_as(double stint, double linger) {
+    fake_sharing =
+        (zkl_sharing){.stint = zkl_clock_after(0, stint), .linger = zkl_clock_after(0, linger)};
 }
 
 fake_caller *fake_share(fake_client *client, const char *path, double seconds) {

@@ -99,8 +99,8 @@ fake_caller *fake_join_all_for(fake_client *client, const char *const *paths, si
 fake_caller *fake_lease(fake_client *client, const char *path, size_t count, uint32_t permits);
 fake_caller *fake_lease_within(fake_client *client, const char *path, size_t count,
                                uint32_t permits, double seconds);
-/* How the callers of a shared node share it from now on: handoffs, stint and linger in seconds. */
-void fake_share_as(uint64_t handoffs, double stint, double linger);
+/* How the callers of a shared node share it from now on: stint and linger in seconds. */
+void fake_share_as(double stint, double linger);
 extern zkl_sharing fake_sharing;
 /* What is granted at once is known when the call that joins returns, and no event tells of it. */
 extern bool fake_at_once;

@@ -8,7 +8,7 @@ void fake_world_begin(void) {
     fake_now = 1000 * ZKL_SECOND;
     zk = fake_servers_new();
     fake_directory(zk, LINE);
-    fake_share_as(64, 1, 1);
+    fake_share_as(1, 1);
     fake_at_once = false;
     one = fake_client_new(zk);
     two = fake_client_new(zk);
