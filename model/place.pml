@@ -4,21 +4,21 @@
  * subject of model/recipe.pml: here a list says so.
  *
  * model/run.sh has the courses: how many callers there are, how many of them are on the first client's place, how often
- * those acquire, how many grants may be made with somebody behind, and how many faults of each kind there may be in
- * all. Sessions below FIRST enter by the answer to the create, if it tells that the node is the only one. A mutant is a
- * rule that is left out, by its number.
+ * those acquire, how many stints pass, and how many faults of each kind there may be in all. Sessions below FIRST enter by
+ * the answer to the create, if it tells that the node is the only one. A mutant is a rule that is left out, by its
+ * number.
  *
  * What must hold, always: one holder who believes in his session, and whose node no operator has deleted; nobody is
- * granted on a node of whose deletion his client has heard, or on which somebody has ended without a release; whoever
- * stands behind a place, as its client's server has told, is overtaken by no more grants than handoffs; no place is
- * idle with somebody behind it. In the end: every call was answered once, no node is left. How long a stint is, is a
- * matter of time: here it may be over whenever somebody is behind. */
+ * granted on a node of whose deletion his client has heard, or on which somebody has ended without a release; nobody but
+ * the first is granted on a place behind which somebody has stood for a stint, as its client's server has told; no place
+ * is idle with somebody behind it. In the end: every call was answered once, no node is left. Time goes in whole stints:
+ * between two of them anything may happen, and takes no time. */
 
 #define CALLERS 4 /* at most, as of the rest */
 #define SESSIONS 3
 #define NODES 10
 
-byte callers, shared, rounds_most, handoffs, firsts, mutant;
+byte callers, shared, rounds_most, firsts, mutant;
 byte cuts, relinks, cancels, operators, expiries, abandons, stints, again; /* still to come */
 bool lingers;
 
@@ -34,7 +34,6 @@ inline read_settings() {
         now.callers = setting("CALLERS");
         now.shared = setting("SHARED");
         now.rounds_most = setting("ROUNDS");
-        now.handoffs = setting("HANDOFFS");
         now.firsts = setting("FIRST");
         now.lingers = setting("LINGER");
         now.mutant = setting("MUTANT");
@@ -103,7 +102,8 @@ bool stale[SESSIONS], listing[SESSIONS], wanted[SESSIONS];
 byte node[SESSIONS], name[SESSIONS], number[SESSIONS], blocker[SESSIONS];
 bool entered[SESSIONS]; /* nobody is before it */
 bool sealed[SESSIONS], idle[SESSIONS], timer[SESSIONS];
-byte company[SESSIONS], counted[SESSIONS], turn[SESSIONS];
+byte company[SESSIONS], turn[SESSIONS];
+bool waited[SESSIONS]; /* since a stint ago somebody may be behind it */
 byte holder[SESSIONS];
 chan waiting[SESSIONS] = [CALLERS] of { byte };
 
@@ -118,7 +118,7 @@ byte phase[CALLERS], rounds[CALLERS], answers[CALLERS];
 /* ---- what nobody knows, but what is asserted */
 
 byte heard[SESSIONS]; /* the most of the log that it was ever told */
-byte over[SESSIONS];  /* grants on its place since it was told of somebody behind, who is there still */
+short late[SESSIONS]; /* who has stood behind its place for a stint, as it was told */
 
 hidden byte at, k;
 hidden byte found;
@@ -226,13 +226,23 @@ inline assert_alone(s) {
     }
 }
 
-/* Somebody else's node behind its place, of which its server has told. */
-inline count_behind(s) {
-    found = false;
+/* The nodes of others behind its place, of which its server has told. */
+inline find_behind(s) {
+    others = 0;
     for (at : 0 .. NODES - 1) {
-        found = found || (at > name[s] && (there & BIT(at)) && made_by[at] != s && created_at[at] <= heard[s])
+        others = others | ((at > name[s] && (there & BIT(at)) && made_by[at] != s && created_at[at] <= heard[s]) ->
+            BIT(at) : 0)
     }
-    over[s] = (found -> over[s] : 0)
+}
+
+inline pass_stint(s) {
+    if
+    :: entered[s] ->
+        find_behind(s);
+        late[s] = late[s] | others;
+        waited[s] = (company[s] != ALONE)
+    :: else
+    fi
 }
 
 /* ---- clients: requests */
@@ -271,9 +281,9 @@ inline clear_place(s) {
     idle[s] = false;
     timer[s] = false;
     company[s] = UNKNOWN;
-    counted[s] = 0;
     turn[s] = 0;
-    over[s] = 0
+    waited[s] = false;
+    late[s] = 0
 }
 
 inline drop(s) {
@@ -293,10 +303,7 @@ inline grant(s, c) {
     holder[s] = c;
     idle[s] = false;
     turn[s] = (turn[s] < 2 -> turn[s] + 1 : 2);
-    counted[s] = counted[s] + (company[s] != ALONE && counted[s] < 9 -> 1 : 0);
-    count_behind(s);
-    over[s] = (found -> over[s] + 1 : 0);
-    assert(over[s] <= handoffs);
+    assert(turn[s] == 1 || !(late[s] & there));
     assert_alone(s)
 }
 
@@ -310,7 +317,7 @@ inline lose(s) {
     clear_place(s)
 }
 
-#define USED_UP(s) (mutant != 4 && company[s] != ALONE && turn[s] > 0 && counted[s] >= handoffs)
+#define USED_UP(s) (mutant != 4 && turn[s] > 0 && waited[s])
 
 /* A list is on its way. */
 inline ask_behind(s) { wanted[s] = wanted[s] || !listing[s] }
@@ -323,7 +330,7 @@ inline look_behind(s) {
     :: entered[s] && !current[s] && company[s] == ALONE && mutant == 3 -> ask_behind(s)
     :: else
     fi;
-    counted[s] = (company[s] == ALONE -> 0 : counted[s])
+    waited[s] = waited[s] && company[s] != ALONE
 }
 
 /* One thing that is to be done; `k`: there may be more. */
@@ -353,7 +360,6 @@ inline tend(s, c) {
                 if
                 :: USED_UP(s) && company[s] == UNKNOWN && linked[s] -> ask_behind(s)
                 :: USED_UP(s) && !(company[s] == UNKNOWN && linked[s]) -> drop(s); k = true
-                :: !USED_UP(s) && stints > 0 && company[s] != ALONE -> stints--; drop(s); k = true
                 :: !USED_UP(s) && linked[s] && stale[s] -> ask_behind(s)
                 :: !USED_UP(s) && linked[s] && !stale[s] && !(armed[s] & BIT(name[s])) && mutant != 1 ->
                     ask_watch(s, name[s])
@@ -389,8 +395,8 @@ inline settle(s, c) {
     if
     :: linked[s] && seen_to[s] == committed && len(request[s]) == 0 && len(answer[s]) == 0 ->
         assert(holder[s] == NOBODY || (there & BIT(name[s])));
-        count_behind(s);
-        assert(!idle[s] || !found)
+        find_behind(s);
+        assert(!idle[s] || !others)
     :: else
     fi;
     c = 0; at = 0; k = 0; found = false; others = 0
@@ -658,6 +664,10 @@ end:
         :: else
         fi;
         s = 0 }
+    :: atomic { stints > 0 && (entered[0] || entered[1] || entered[2]) ->
+        stints--;
+        for (s : 0 .. LAST_SESSION) { pass_stint(s) }
+        s = 0; at = 0; others = 0 }
     :: atomic { relinks > 0 && linked[0] ->
         relinks--;
         cut(0, true) }

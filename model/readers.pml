@@ -5,21 +5,21 @@
  * halves of a stint.
  *
  * model/run.sh has the courses: how many callers of the client there are; whether the first of them WRITES, how many
- * writers there are ELSEWHERE, how often the readers come, how many grants may be made with a writer behind, for how
- * many TICKS time goes on, and how many faults of each kind there may be. With FIRST, a node enters by the answer to its
- * create, if that tells that it is the only one. A mutant is a rule that is left out.
+ * writers there are ELSEWHERE, how often the readers come, for how many TICKS time goes on, and how many faults of each
+ * kind there may be. With FIRST, a node enters by the answer to its create, if that tells that it is the only one. A
+ * mutant is a rule that is left out.
  *
  * What must hold, always: who writes is alone, but for his own read; nobody gets in on a node of whose deletion his
  * client has heard, or beside a read whose write has not ended well; no reader gets a smaller token than a writer has had
- * before; nobody but the first gets in on a place behind which a writer has stood for a stint, nor more of them than
- * handoffs once a list has shown him. In the end: every call was answered once, no node is left. */
+ * before; nobody but the first gets in on a place behind which a writer has stood for a stint. In the end: every call was
+ * answered once, no node is left. */
 
 #define CALLERS 4 /* at most, as of the rest */
 #define SESSIONS 3
 #define NODES 8
 #define STINT 2
 
-byte callers, elsewhere, rounds_most, handoffs, ticks, mutant;
+byte callers, elsewhere, rounds_most, ticks, mutant;
 byte cancels, operators, abandons; /* still to come */
 bool writes, proves;
 
@@ -36,7 +36,6 @@ inline read_settings() {
         now.writes = setting("WRITES");
         now.elsewhere = setting("ELSEWHERE");
         now.rounds_most = setting("ROUNDS");
-        now.handoffs = setting("HANDOFFS");
         now.proves = setting("FIRST");
         now.ticks = setting("TICKS");
         now.mutant = setting("MUTANT");
@@ -94,7 +93,7 @@ byte holders[SLOTS], waiting[SLOTS]; /* callers; elsewhere: 1 */
 #define SOME 2
 
 /* Of the first two slots. */
-byte company[2], counted[2], turn[2];
+byte company[2], turn[2];
 bool under; /* the write is held under which the read was taken */
 bool ill;   /* and has ended, but not well */
 
@@ -115,7 +114,6 @@ byte phase_elsewhere[SESSIONS];
 
 /* ---- what nobody knows, but what is asserted */
 
-byte over[2];
 bool heard_gone[NODES];
 byte highest; /* one more than the sequence of the latest write that was granted */
 
@@ -194,20 +192,13 @@ inline assert_alone() {
     at = 0; k = 0
 }
 
-/* Those who write and stand behind a place: how long, and whether a list has shown them. */
+/* Those who write and stand behind a place: how long. */
 inline assert_bound(slot) {
-    found = false;
     for (at : 0 .. NODES - 1) {
-        if
-        :: (there & BIT(at)) && is_write[at] && sequence[at] > sequence[name[slot]] ->
-            assert(turn[slot] == 1 || came[at] < STINT || entered_ago[slot] < STINT);
-            found = found || (snapshot[0] & BIT(at))
-        :: else
-        fi
+        assert(!(there & BIT(at)) || !is_write[at] || sequence[at] <= sequence[name[slot]] ||
+            turn[slot] == 1 || came[at] < STINT || entered_ago[slot] < STINT)
     }
-    over[slot] = (found && turn[slot] > 1 -> over[slot] + 1 : 0);
-    assert(over[slot] <= handoffs);
-    at = 0; found = 0
+    at = 0
 }
 
 /* ---- clients: their nodes */
@@ -226,11 +217,9 @@ inline clear_slot(slot) {
     if
     :: slot < WRITE ->
         company[slot] = UNKNOWN;
-        counted[slot] = 0;
         since[slot] = 0;
         turn[slot] = 0;
         entered_ago[slot] = 0;
-        over[slot] = 0;
         ill = ill && slot != LENT
     :: else
     fi
@@ -320,7 +309,6 @@ inline grant(slot) {
     holders[slot] = holders[slot] | BIT(found);
     found = 0;
     turn[slot] = (turn[slot] < 2 -> turn[slot] + 1 : 2);
-    counted[slot] = counted[slot] + (company[slot] != ALONE && !(under && slot == LENT) && mutant != 2 -> 1 : 0);
     assert_bound(slot);
     assert_alone()
 }
@@ -336,7 +324,7 @@ inline look_behind(slot, is_new) {
         }
         if
         :: found && company[slot] == ALONE && mutant == 4 -> since[slot] = 0
-        :: !found -> since[slot] = known; counted[slot] = 0
+        :: !found -> since[slot] = known
         :: else
         fi;
         company[slot] = (found -> SOME : ALONE);
@@ -346,7 +334,7 @@ inline look_behind(slot, is_new) {
     fi
 }
 
-#define WAITED(slot) (company[slot] != ALONE && turn[slot] > 0 && (counted[slot] >= handoffs || since[slot] >= STINT))
+#define WAITED(slot) (mutant != 2 && company[slot] != ALONE && turn[slot] > 0 && since[slot] >= STINT)
 
 /* Lets in who waits. */
 inline let_in(slot) {
