@@ -122,7 +122,7 @@ describe("a callback inside nginx", function()
         end
       end) } }
     ]], nginx.CLIENT .. "lua_max_pending_timers 200; lua_max_running_timers 50;")
-    for round = 1, 3 do -- one timer is followed by another meanwhile
+    for round = 1, 8 do -- one timer is followed by another meanwhile
       web:get("/")
       becomes(("%d"):format(300 * round))
     end
