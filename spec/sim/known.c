@@ -28,5 +28,7 @@ const sim_known sim_known_histories[] = {
     {"takes a node out of the others' way with the third slow answer that a client gets", 551009816,
      NULL},
     {"says unknown of a mark that the next holder has written over", 70368744180355, NULL},
+    {"may not know of a mark that was written over and then deleted by an operator", 70369568179813,
+     NULL},
     {NULL, 0, NULL},
 };

@@ -174,11 +174,15 @@ static void check_written(sim_place place, const state *s, const sim_session *se
 }
 
 /* An operator has changed a mark: a hold that does not know whether it has written it finds that it
- * has not. */
-static void forgive(sim_place place, const state *last) {
-    tally *t = last->is_there ? tally_of(place, strtoll(last->text, NULL, 10)) : NULL;
-    if (t)
-        t->is_loose = true;
+ * has not. If the mark is gone, so does a hold whose mark others have written over since: there may
+ * have been no mark before it, either. */
+static void forgive(sim_place place, const state *last, bool is_gone) {
+    const int64_t token = last->is_there ? strtoll(last->text, NULL, 10) : 0;
+    for (size_t i = 0; i < marks.tally_count; i++) {
+        tally *t = &marks.tallies[i];
+        if (t->place == place && (t->token == token || (is_gone && t->open)))
+            t->is_loose = true;
+    }
 }
 
 static void look(sim_place place, const sim_request *r) {
@@ -197,7 +201,7 @@ static void look(sim_place place, const sim_request *r) {
     if (now.is_client)
         check_written(place, &now, r->session);
     else
-        forgive(place, last);
+        forgive(place, last, !node);
     add_state(place, now);
 }
 
