@@ -183,19 +183,19 @@ static int contender_hand(lua_State *L) {
 
 /* contender:ask_validity(tag, moment) -> query, answered once validity is above 0 */
 static int contender_ask_validity(lua_State *L) {
-    zkl_contender *contender = check(L);
     const uint64_t tag = zkl_check_tag(L, 2);
     const zkl_nanos deadline = zkl_check_moment(L, 3);
     void **box = zkl_new_box(L, ZKL_QUERY);
-    return zkl_fill_box(L, box, zkl_query_validity(contender, tag, deadline));
+    return zkl_fill_box(L, box, zkl_query_validity(check(L), tag, deadline));
 }
 
 /* contender:nodes() -> list of full paths without the chroot; empty if it does not hold */
 static int contender_nodes(lua_State *L) {
-    zkl_contender *contender = check(L);
+    const entry *e = check_entry(L);
     char path[ZKL_NODE_PATH];
     lua_newtable(L);
-    for (int i = 0; zkl_node_at(contender, (size_t)i, path, sizeof path); i++) {
+    /* each allocation may run a finalizer that drops it */
+    for (int i = 0; e->contender && zkl_node_at(e->contender, (size_t)i, path, sizeof path); i++) {
         lua_pushstring(L, path);
         lua_rawseti(L, -2, i + 1);
     }

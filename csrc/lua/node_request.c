@@ -55,7 +55,6 @@ int zkl_lua_do_all(lua_State *L) {
     luaL_checktype(L, 2, LUA_TTABLE);
     const uint64_t tag = zkl_check_tag(L, 3);
     const zkl_nanos deadline = zkl_check_moment(L, 4);
-    zkl_contender *guard = lua_isnoneornil(L, 6) ? NULL : zkl_check_contender(L, 6);
     size_t count = 0;
     for (;; count++) {
         lua_rawgeti(L, 2, (int)count + 1);
@@ -71,6 +70,7 @@ int zkl_lua_do_all(lua_State *L) {
         lua_pop(L, 1);
     }
     void **box = zkl_new_box(L, ZKL_NODE_REQUEST);
+    zkl_contender *guard = lua_isnoneornil(L, 6) ? NULL : zkl_check_contender(L, 6);
     return zkl_fill_box(
         L, box, zkl_node_do_all(client, ops, count, guard, tag, deadline, lua_toboolean(L, 5)));
 }

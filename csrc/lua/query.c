@@ -93,21 +93,20 @@ static int query_revoked(lua_State *L) {
 /* ---- the mark of a mutex ---- */
 
 int zkl_lua_ask_once(lua_State *L) {
-    zkl_contender *contender = zkl_check_contender(L, 2);
     const double seconds = luaL_checknumber(L, 3);
     const bool mark = lua_toboolean(L, 4);
     const uint64_t tag = zkl_check_tag(L, 5);
     const zkl_nanos deadline = zkl_check_moment(L, 6);
     void **box = zkl_new_box(L, ZKL_ONCE);
-    return zkl_fill_box(L, box, zkl_once_ask(contender, seconds, mark, tag, deadline));
+    return zkl_fill_box(L, box,
+                        zkl_once_ask(zkl_check_contender(L, 2), seconds, mark, tag, deadline));
 }
 
 int zkl_lua_mark_once(lua_State *L) {
-    zkl_contender *contender = zkl_check_contender(L, 2);
     const uint64_t tag = zkl_check_tag(L, 3);
     const zkl_nanos deadline = zkl_check_moment(L, 4);
     void **box = zkl_new_box(L, ZKL_ONCE);
-    return zkl_fill_box(L, box, zkl_once_mark(contender, tag, deadline));
+    return zkl_fill_box(L, box, zkl_once_mark(zkl_check_contender(L, 2), tag, deadline));
 }
 
 static int once_drop(lua_State *L) {
