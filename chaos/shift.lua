@@ -59,16 +59,18 @@ local function by_owner(list, way, token)
   return list[which]
 end
 
---- A listener for the losses of one way.
+--- A listener for the losses of one way. Owners that the collector took have no names: several readers of one place
+--- may be told of in the same words.
 ---@param call integer? of a lease: its own
 local function lost_by(way, call)
   return function(_, owner, token)
     me.report.losses = me.report.losses + 1
     me.history:lost(call or owner and by_owner(me.calls, way, token)[owner])
+    local who = owner or call
+    if who == nil then return end
     local told = by_owner(me.told, way, token)
-    owner = owner or way
-    if told[owner] then complain("the loss of %s %d was told twice (%s)", way, token, tostring(owner)) end
-    told[owner] = true
+    if told[who] then complain("the loss of %s %d was told twice (%s)", way, token, tostring(who)) end
+    told[who] = true
   end
 end
 
