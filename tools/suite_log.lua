@@ -48,7 +48,7 @@ function suite_log.interesting(log)
   return table.concat(kept, "\n", math.max(1, #kept - 999))
 end
 
---- What becomes of the lines since the last test: "failed", "passed", or "begins" if the line begins something else.
+--- The fate of the lines since the last test: "failed", "passed", or "begins" if the line begins something else.
 local function verdict(line)
   if line:find("^%[  FAILED  %] .* %([%d.]+ ms%)$") or line:find("^%[  ERROR   %] .* %([%d.]+ ms%)$")
     or line:find("^FAILED  ") or line:find("^%S+_test ended with status ") then
@@ -60,7 +60,7 @@ local function verdict(line)
   end
 end
 
---- What each failed test wrote, its name last; and the lines that belong to no test: what a setup raised, or the test
+--- The lines of each failed test, its name last; and those that belong to no test: what a setup raised, or the test
 --- that ran when the suite was ended.
 ---@return string[][] failures, string[] rest
 local function split(log)
@@ -89,7 +89,7 @@ local function split(log)
   return failures, rest
 end
 
---- What each failure of the suite wrote, and as the last one what belongs to no test, if that may have failed.
+--- The lines of each failure of the suite, and as the last one those that belong to no test, if that may have failed.
 ---@param failed integer how many failures the suite has
 ---@param complaint string? what it did wrong as a whole
 ---@return string[][]

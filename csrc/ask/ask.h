@@ -34,8 +34,8 @@ typedef struct zkl_ask_call {
     void (*free)(zkl_ask *ask);
 } zkl_ask_call;
 
-/* What goes on with it. DUE: the end of a step. OPEN: the answer to its request. Both end at the
- * deadline. */
+/* The end of a step goes on with one that is DUE, the answer to its request with one that is OPEN.
+ * Both end at the deadline. */
 typedef enum zkl_ask_stage { ZKL_ASK_DONE, ZKL_ASK_DUE, ZKL_ASK_OPEN } zkl_ask_stage;
 
 /* The first part of a question. */

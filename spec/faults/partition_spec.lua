@@ -69,7 +69,7 @@ describe("a silent partition #slow", function()
 
   local function is_inside(who) eventually(function() return who.inside end, who.name .. " to be granted the lock") end
 
-  --- What a release has returned. While the servers answer slowly, nobody can say whether the hold was good to its end.
+  --- The answers of a release. While the servers answer slowly, nobody can say whether the hold was good to its end.
   ---@return boolean certain
   local function given_back(ok, err)
     assert.is_true(ok or err == "unknown", err)

@@ -454,13 +454,18 @@ static const char *any_directory(void) {
     return which == 0 ? any_path() : which < 3 ? latest : root;
 }
 
-/* Deletes, the same one twice among them, creates in any directories, and the mark. */
+/* Up to two, the same one twice among them. */
+static void add_deletes(void) {
+    for (unsigned n = kept_count ? any(3) : 0; n > 0; n--)
+        add_delete(kept[any(kept_count < KEPT ? kept_count : KEPT)]);
+}
+
+/* Deletes, creates in any directories, and the mark. */
 static int ask_batch(session *s) {
     op_count = 0;
     memset(results, 0, sizeof results);
     printf("batch");
-    for (unsigned n = kept_count ? any(3) : 0; n > 0; n--)
-        add_delete(kept[any(kept_count < KEPT ? kept_count : KEPT)]);
+    add_deletes();
     for (unsigned n = 1 + any(4); n > 0; n--)
         add_create(any_directory(), "/n-", ZOO_EPHEMERAL_SEQUENTIAL);
     if (any(2))
@@ -480,8 +485,7 @@ static int ask_firsts(session *s) {
     op_count = 0;
     memset(results, 0, sizeof results);
     printf("firsts");
-    for (unsigned n = kept_count ? any(3) : 0; n > 0; n--)
-        add_delete(kept[any(kept_count < KEPT ? kept_count : KEPT)]);
+    add_deletes();
     for (unsigned n = 1 + any(FIRSTS_MOST); n > 0; n--) {
         const char *directory = any_directory();
         const bool is_behind = any(8) > 0;

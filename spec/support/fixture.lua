@@ -75,7 +75,8 @@ local function leave_all(self)
   self.tree:close()
 end
 
---- What there is as a spec fails. Evidence must not hide the failure: a server that does not answer only shortens it.
+--- Prints the clients and nodes as a spec fails. Evidence must not hide the failure: a server that does not answer only
+--- shortens it.
 local function show(self)
   if not self.scopes[2] then return end
   each_open(self, "client", function(client)

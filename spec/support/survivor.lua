@@ -87,7 +87,7 @@ local function add_stacks(lines, pid)
   lines[#lines + 1] = gdb:stdout() .. gdb:stderr()
 end
 
---- What tells why this process has not ended.
+--- Describes why this process has not ended.
 ---@param pid integer
 ---@return string
 function survivor.describe(pid)

@@ -40,7 +40,7 @@ static void two_reads_under_one_write_have_its_turn(void) {
     CHECK_INT(shared_nodes(), 2);
 }
 
-/* Whoever waits behind: the write would wait for itself. */
+/* A caller that waits behind the write: the write would wait for itself. */
 static void who_writes_reads_as_often_as_he_likes(void) {
     fake_share_as(0, 1);
     fake_caller *write = shared_writer(one);
