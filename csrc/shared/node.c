@@ -179,8 +179,11 @@ static void settle_doubt(zkl_shared_node *shared) {
 /* false: it has to go. */
 static bool advance_held(zkl_shared_node *shared) {
     const bool fresh = !shared->entered;
-    if (fresh)
-        shared->since = zkl_shared_node_now(shared);
+    const zkl_shared_node *write = shared->under;
+    if (fresh) /* those who wait behind its write have waited since then */
+        shared->since = write && write->remote_waiters != ZKL_REMOTE_WAITERS_NONE
+                            ? write->since
+                            : zkl_shared_node_now(shared);
     shared->entered = true;
     zkl_remote_waiters_look(shared);
     watch_own(shared);

@@ -277,6 +277,25 @@ static void who_goes_on_as_a_reader_sees_those_of_his_own(void) {
     CHECK(fake_waits(shared_answered(shared_reads(one))));
 }
 
+/* The one elsewhere has waited for longer than a stint when the write goes on as a read. */
+static void a_downgrade_begins_no_stint_anew(void) {
+    fake_share_as(2, 1);
+    fake_caller *write = shared_writer(one), *other = shared_answered(fake_write_lock(two, LINE));
+    CHECK(fake_held(write) && fake_waits(other));
+    fake_wait(zk, 10);
+    fake_settle_all(zk);
+    fake_caller *read = shared_answered(fake_share_under(write, LINE));
+    shared_release(write);
+    fake_settle_all(zk);
+    CHECK(fake_held(read));
+    fake_caller *late = shared_answered(shared_reads(one));
+    CHECK(fake_waits(late));
+    shared_release(read);
+    fake_settle_all(zk);
+    CHECK(fake_held(other));
+    CHECK(fake_waits(late));
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a read under a write has its token and turn",
@@ -312,6 +331,7 @@ int main(int argc, char **argv) {
         {"a read under a write that is over queues", a_read_under_a_write_that_is_over_queues},
         {"a writer that goes on as a reader lets readers in before a waiting writer for a stint",
          who_goes_on_as_a_reader_sees_those_of_his_own},
+        {"a downgrade begins no stint anew", a_downgrade_begins_no_stint_anew},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }
