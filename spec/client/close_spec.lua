@@ -282,7 +282,8 @@ describe("the end of a client", function()
 
     local HOLDS = [[
       assert(lock:acquire(60))
-      io.stdout:write(require("spec.support.loop").now()):flush()
+      io.stdout:write(require("spec.support.loop").now())
+      io.stdout:flush()
     ]]
 
     local AT_MOST = 1 -- seconds, for which a process waits for its servers at its end
