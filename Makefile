@@ -150,6 +150,7 @@ test-all: deps
 	@echo 'make chaos MINUTES=$(CHAOS) SEED=$(SEED)   # goes along'
 	@set --; [ ! -e build/tls/libzookeeper_mt.so.2 ] || set -- $(if $(TLS),'tls=$(call tls_specs,--exclude-tags=slow)'); \
 	exec $(SUITES) -j $(AT_ONCE) -l 3600 -o $(LOGS) \
+		'rock=tools/rock.sh $(LUAS)' \
 		'chaos=$(call lua,5.4,build/checked) chaos/run.lua $(CHAOS) $(SEED)' \
 		'memory=$(memory_asan)' \
 		$(foreach version,$(MEMORY_LUAS),'memory-$(version)=$(call memory,$(version),build,script callbacks state)') \
@@ -158,7 +159,6 @@ test-all: deps
 		"$$@" \
 		'sim=$(B)/sim/simulation 60 $(SEED)000' \
 		'recorder=$(call record,300)' \
-		'rock=tools/rock.sh $(LUAS)' \
 		'soak-lua=$(call soak_lua,4,$(SOAK_LUAS))'
 
 neighbours: deps
