@@ -6,7 +6,9 @@ local fixture = require "spec.support.fixture"
 local file = require "spec.support.file"
 local folder = require "spec.support.folder"
 local preload = require "spec.support.preload"
+local process = require "spec.support.process"
 local running = require "spec.support.running"
+local uv = require "luv"
 local wait = require "spec.support.wait"
 
 local unpack = unpack or table.unpack -- luacheck: ignore 143
@@ -294,7 +296,8 @@ describe("zklock run --every #once", function()
   -- With the rights of root the report took the name of /dev/null.
   it("leaves what is no file, and goes on", function()
     local place = folder.new "special"
-    os.execute(("cd %s && mkfifo pipe && ln -s /dev/null link"):format(place))
+    assert.equal(0, (process.spawn({ "mkfifo", place .. "/pipe", env = process.PLAIN }):wait()))
+    assert(uv.fs_symlink("/dev/null", place .. "/link"))
     for _, name in ipairs { "pipe", "link" } do
       local path = place .. "/" .. name
       local one = here:closes(command.start { "run", "--report", path, "/", "true" }, function(it) it:kill() end)

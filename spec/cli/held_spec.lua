@@ -177,7 +177,8 @@ while True:
         for _, whose in ipairs { "own", "ours" } do
           local directory = assert(uv.fs_mkdtemp("/tmp/zklock-liar-XXXXXX"))
           assert(uv.fs_chmod(directory, tonumber("777", 8)))
-          local liar = here:closes(process.spawn { "python3", "-c", LIAR, directory, whose }, process.kill)
+          local liar = here:closes(process.spawn { "python3", "-c", LIAR, directory, whose, env = process.PLAIN },
+            process.kill)
           assert.equal("ready", liar:read_line())
           local ended = command.run { "held", env = { ZKLOCK_RUN = directory } }
           assert.same({ LOST, "" }, { ended.code, ended.out }, whose)

@@ -238,7 +238,7 @@ describe("zklock run #once", function()
 
     --- The same without zklock.
     local function plain(...)
-      local one = process.spawn { ... }
+      local one = process.spawn { env = process.PLAIN, ... }
       one:wait(here.patience)
       return one:stdout()
     end
@@ -275,7 +275,8 @@ describe("zklock run #once", function()
       assert.equal(127, run { here.path, "/nowhere", wrap = { "sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh" } }.code)
     end)
 
-    it("cron's empty environment, and what zklock adds", function()
+    -- A sanitizer has its options in the environment.
+    it("cron's empty environment, and what zklock adds #bare", function()
       local ended = run { "-z", here.zk.hosts, here.path, "-c", "echo $ZKLOCK_PATH $HOME", wrap = { "env", "-i" } }
       assert.same({ code = 0, out = here.path .. "\n", err = "" }, ended)
     end)
