@@ -15,8 +15,8 @@
 #include "shared/node.h"
 #include "zookeeper/heart.h"
 
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 zkl_client *zkl_client_of(zkl_context *context) {
     return ZKL_CONTAINER_OF(context, zkl_client, context);
@@ -113,6 +113,9 @@ char *zkl_client_node_path(const zkl_client *client, const char *path) {
 }
 
 char *zkl_client_full_path(const zkl_client *client, const char *path) {
-    char *full = NULL;
-    return asprintf(&full, "%s%s", client->session.servers.chroot, path) < 0 ? NULL : full;
+    const char *chroot = client->session.servers.chroot;
+    char *full = malloc(strlen(chroot) + strlen(path) + 1);
+    if (full)
+        stpcpy(stpcpy(full, chroot), path);
+    return full;
 }

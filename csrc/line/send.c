@@ -12,7 +12,6 @@
 #include "recipe/snapshot.h"
 #include "recipe/znode.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
@@ -21,13 +20,8 @@
  * comes. */
 #define NEXT 64
 
-static char *node_path(const zkl_line *line, const char *name) {
-    char *path = NULL;
-    return asprintf(&path, "%s/%s", line->path, name) < 0 ? NULL : path;
-}
-
 char *zkl_send_path(const zkl_contender *c) {
-    return node_path(c->line, c->name);
+    return zkl_znode_path(c->line->path, c->name);
 }
 
 /* ---- about a contender's own node ---- */
@@ -52,7 +46,7 @@ zkl_op zkl_send_new_node(zkl_contender *c) {
     line->list_wanted = true;
     return (zkl_op){
         .kind = ZKL_OP_CREATE,
-        .path = node_path(line, name),
+        .path = zkl_znode_path(line->path, name),
         .data = context->identifier,
         .length = strlen(context->identifier),
         .ephemeral = true,
@@ -154,7 +148,7 @@ void zkl_send_create(zkl_contender *c) {
 
 static bool erase(zkl_line *line, const char *name, zkl_return back) {
     zkl_port *port = line->context->port;
-    char *path = node_path(line, name);
+    char *path = zkl_znode_path(line->path, name);
     const zkl_op op = {.kind = ZKL_OP_DELETE, .path = path, .version = -1};
     const bool sent = path && port->call->perform(port, &op, false, back) == ZOK;
     free(path);
@@ -208,7 +202,7 @@ void zkl_send_erase(zkl_contender *c) {
 /* A get, never an exists, which would leave a watch on a node that has gone. */
 static bool get(zkl_line *line, const char *name, bool watch, zkl_return back) {
     zkl_port *port = line->context->port;
-    char *path = node_path(line, name);
+    char *path = zkl_znode_path(line->path, name);
     const zkl_op op = {.kind = ZKL_OP_GET, .path = path};
     const bool sent = path && port->call->perform(port, &op, watch, back) == ZOK;
     free(path);
@@ -379,7 +373,7 @@ static void tell_unwatched(zkl_context *context, const char *path, bool list) {
 void zkl_send_unwatch(zkl_line *line, zkl_child *child) {
     zkl_port *port = line->context->port;
     const zkl_return back = about_child(line, child, ZKL_REQUEST_UNWATCH);
-    char *path = node_path(line, child->name);
+    char *path = zkl_znode_path(line->path, child->name);
     const int rc = path ? port->call->unwatch(port, path, false, back) : ZMARSHALLINGERROR;
     if (rc == ZOK)
         tell_unwatched(line->context, path, false);

@@ -5,6 +5,7 @@
 #include "line/contender.h"
 #include "line/evaluate.h"
 #include "port/receiver.h"
+#include "recipe/znode.h"
 #include "zklock.h"
 
 #include <stdio.h>
@@ -100,8 +101,8 @@ static bool rename_to(zkl_first_node *first, const char *name) {
 /* Asks for the data. false: that is not possible now. */
 static bool read_data(zkl_first_node *first) {
     const zkl_line *line = first->line;
-    char *path = NULL;
-    if (asprintf(&path, "%s/%s", line->path, first->name) < 0)
+    char *path = zkl_znode_path(line->path, first->name);
+    if (!path)
         return false;
     zkl_port *port = line->context->port;
     const zkl_op op = {.kind = ZKL_OP_GET, .path = path};

@@ -9,16 +9,11 @@
 #include "nodes/node_request_answer.h"
 #include "nodes/node_request_state.h"
 #include "port/receiver.h"
+#include "recipe/znode.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
-
-static char *path_of_part(const zkl_contender *part) {
-    char *path = NULL;
-    return asprintf(&path, "%s/%s", part->line->path, part->name) < 0 ? NULL : path;
-}
 
 /* Puts checks of the guard's nodes before the operations. false: no memory. */
 static bool add_checks(zkl_node_request *e, zkl_op *ops, size_t checks) {
@@ -29,7 +24,9 @@ static bool add_checks(zkl_node_request *e, zkl_op *ops, size_t checks) {
         return false;
     for (; e->checks < checks; e->checks++) {
         const zkl_contender *part = e->ask.held->call->part(e->ask.held, e->checks);
-        ops[e->checks] = (zkl_op){.kind = ZKL_OP_CHECK, .path = path_of_part(part), .version = -1};
+        ops[e->checks] = (zkl_op){.kind = ZKL_OP_CHECK,
+                                  .path = zkl_znode_path(part->line->path, part->name),
+                                  .version = -1};
         if (!ops[e->checks].path)
             return false;
         e->checked[e->checks] = part->receiver.id;

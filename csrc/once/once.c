@@ -368,11 +368,11 @@ static bool make_paths(zkl_once *o) {
     const zkl_contender *part = o->ask.held->call->part(o->ask.held, 0);
     zkl_znode_make_mark(scratch, (zkl_guid){context->guid, part->receiver.id});
     const char *names[REQUESTS] = {scratch, ZKL_ONCE_NODE, "locks", "leases"};
-    for (size_t i = 0; i < REQUESTS; i++)
-        if (asprintf(&o->paths[i], "%s/%s", part->line->path, names[i]) < 0) {
-            o->paths[i] = NULL;
+    for (size_t i = 0; i < REQUESTS; i++) {
+        o->paths[i] = zkl_znode_path(part->line->path, names[i]);
+        if (!o->paths[i])
             return false;
-        }
+    }
     return true;
 }
 

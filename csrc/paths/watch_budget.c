@@ -5,8 +5,8 @@
 #include "base/path_table.h"
 #include "base/table.h"
 #include "port/wire.h"
+#include "recipe/znode.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,10 +87,7 @@ static bool remember(zkl_watch_budget *budget, char *path, bool list) {
 }
 
 static char *path_of(const char *directory, const char *name) {
-    char *path = NULL;
-    if (!name)
-        return strdup(directory);
-    return asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path;
+    return name ? zkl_znode_path(directory, name) : strdup(directory);
 }
 
 void zkl_watch_budget_leave(zkl_watch_budget *budget, const char *directory, const char *name,

@@ -5,8 +5,8 @@
 #include "base/timer.h"
 #include "port/receiver.h"
 #include "recipe/verdict.h"
+#include "recipe/znode.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
@@ -29,8 +29,8 @@ static void forget(zkl_listing *listing) {
 
 static int ask_for(zkl_listing *listing, size_t index) {
     zkl_context *context = listing->context;
-    char *path = NULL;
-    if (asprintf(&path, "%s/%s", listing->path, listing->snapshot.children[index].name) < 0)
+    char *path = zkl_znode_path(listing->path, listing->snapshot.children[index].name);
+    if (!path)
         return ZMARSHALLINGERROR;
     const zkl_return back = {listing->receiver.id, READ, (int32_t)index};
     const zkl_op op = {.kind = ZKL_OP_GET, .path = path};

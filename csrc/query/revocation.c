@@ -4,8 +4,8 @@
 #include "base/status.h"
 #include "base/timer.h"
 #include "port/receiver.h"
+#include "recipe/znode.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
@@ -19,8 +19,8 @@ static void finish(zkl_revocation *revocation, zkl_status status) {
 static int ask(zkl_revocation *revocation, const char *node) {
     const zkl_listing *listing = revocation->listing;
     zkl_port *port = listing->context->port;
-    char *path = NULL;
-    if (asprintf(&path, "%s/%s", listing->path, node) < 0)
+    char *path = zkl_znode_path(listing->path, node);
+    if (!path)
         return ZMARSHALLINGERROR;
     const zkl_return back = {revocation->receiver.id, 0, 0};
     const zkl_op op = {.kind = ZKL_OP_SET,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "recipe/znode.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -20,12 +19,22 @@ static const char *const own_markers[] = {
 };
 _Static_assert(sizeof own_markers / sizeof *own_markers == ZKL_KINDS, "each kind has a marker");
 
+/* The last digits of the value, behind a text. Returns the end. */
+static char *write_hex(char *at, const char *before, uint64_t value, size_t digits) {
+    at = stpcpy(at, before);
+    for (size_t i = digits; i-- > 0; value >>= 4)
+        at[i] = "0123456789abcdef"[value & 0xf];
+    return at + digits;
+}
+
+/* Not with printf, which would take a tenth of the engine's instructions of a whole acquire. */
 static void write_name(char name[ZKL_ZNODE_SIZE], zkl_guid guid, const char *end) {
-    const uint64_t c = guid.client, n = guid.number;
-    snprintf(name, ZKL_ZNODE_SIZE,
-             "_c_%08" PRIx64 "-%04" PRIx64 "-4%03" PRIx64 "-8%03" PRIx64 "-%012" PRIx64 "%s",
-             (c >> 28) & 0xffffffff, (c >> 12) & 0xffff, c & 0xfff, (n >> 48) & 0xfff,
-             n & 0xffffffffffff, end);
+    char *at = write_hex(name, "_c_", guid.client >> 28, 8);
+    at = write_hex(at, "-", guid.client >> 12, 4);
+    at = write_hex(at, "-4", guid.client, 3);
+    at = write_hex(at, "-8", guid.number >> 48, 3);
+    at = write_hex(at, "-", guid.number, 12);
+    stpcpy(at, end);
 }
 
 void zkl_znode_make(char name[ZKL_ZNODE_SIZE], zkl_guid guid, zkl_kind kind) {
@@ -42,8 +51,21 @@ void zkl_znode_make_mark(char name[ZKL_ZNODE_SIZE], zkl_guid guid) {
 }
 
 void zkl_znode_append(char name[ZKL_ZNODE_SIZE], int32_t sequence) {
-    const size_t length = strlen(name);
-    snprintf(name + length, ZKL_ZNODE_SIZE - length, "%010" PRId32, sequence);
+    uint32_t value = sequence < 0 ? 0U - (uint32_t)sequence : (uint32_t)sequence;
+    char *at = name + strlen(name);
+    if (sequence < 0)
+        *at++ = '-';
+    const size_t digits = sequence < 0 && value < 1000000000 ? 9 : 10;
+    for (size_t i = digits; i-- > 0; value /= 10)
+        at[i] = (char)('0' + value % 10);
+    at[digits] = '\0';
+}
+
+char *zkl_znode_path(const char *directory, const char *name) {
+    char *path = malloc(strlen(directory) + 1 + strlen(name) + 1);
+    if (path)
+        stpcpy(stpcpy(stpcpy(path, directory), "/"), name);
+    return path;
 }
 
 static bool is_digit(char c) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* znode: the names of lock nodes: creates and sorts them. zklock.h has the functions that parse
+/* znode: the names of lock nodes: creates them. zklock.h has the functions that parse
  * them. Pure. */
 #ifndef ZKL_ZNODE_H
 #define ZKL_ZNODE_H
@@ -21,5 +21,8 @@ void zkl_znode_make_mark(char name[ZKL_ZNODE_SIZE], zkl_guid guid);
 
 /* Appends a sequence as the servers would: for the one node that has another node's sequence. */
 void zkl_znode_append(char name[ZKL_ZNODE_SIZE], int32_t sequence);
+
+/* The path of a node in a directory, for free(). NULL: no memory. */
+char *zkl_znode_path(const char *directory, const char *name);
 
 #endif

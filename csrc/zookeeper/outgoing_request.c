@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "zookeeper/outgoing_request.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include "recipe/znode.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,8 +90,8 @@ bool zkl_outgoing_request_are_done(const zoo_op_result_t *results, size_t count)
 
 /* Checks for the servers' exact format. */
 static bool is_sequence(const char *text) {
-    char printed[sizeof "-2147483648"];
-    snprintf(printed, sizeof printed, "%010" PRId32, (int32_t)strtol(text, NULL, 10));
+    char printed[ZKL_ZNODE_SIZE] = "";
+    zkl_znode_append(printed, (int32_t)strtol(text, NULL, 10));
     return strcmp(printed, text) == 0;
 }
 

@@ -53,6 +53,25 @@ static void is_a_version_4_uuid(void) {
     CHECK_TEXT(name, "_c_00000000-0000-4000-8000-000000000000-__WRIT__");
 }
 
+/* The servers' printf is the measure. */
+static void appends_numbers_as_the_servers_print_them(void) {
+    static const int32_t numbers[] = {0,         7,          999999999,  1000000000,  INT32_MAX,
+                                      -1,        -10,        -999999999, -1000000000, -1000000001,
+                                      INT32_MIN, 1234567890, -1234567890};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        char name[ZKL_ZNODE_SIZE] = "x-lock-", printed[ZKL_ZNODE_SIZE];
+        zkl_znode_append(name, numbers[i]);
+        snprintf(printed, sizeof printed, "x-lock-%010" PRId32, numbers[i]);
+        CHECK_TEXT(name, printed);
+    }
+}
+
+static void a_path_is_directory_and_name(void) {
+    char *path = zkl_znode_path("/app/a", "b-lock-0000000001");
+    CHECK_TEXT(path, "/app/a/b-lock-0000000001");
+    free(path);
+}
+
 static void reads_the_names_of_others(void) {
     check_parsed(CURATOR "lock-0000000007", ZKL_KIND_LOCK, 7);
     check_parsed(CURATOR "__READ__0000000008", ZKL_KIND_READ, 8);
@@ -255,6 +274,8 @@ int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a name that was made is read back", what_is_made_is_read},
         {"the GUID in a name is a version 4 UUID", is_a_version_4_uuid},
+        {"a number is appended as the servers would", appends_numbers_as_the_servers_print_them},
+        {"a node's path is its directory, a slash and its name", a_path_is_directory_and_name},
         {"reads the names of Curator, Go's zk and kazoo", reads_the_names_of_others},
         {"reads every sequence as the servers print it", reads_all_that_the_servers_print},
         {"garbage is nobody's name", garbage_is_nobody},
