@@ -224,11 +224,11 @@ void zkl_evaluate(zkl_contender *c, zkl_evidence evidence) {
 /* The limit for deleting stray nodes, for each list. */
 #define STRAYS_MOST 64
 
-/* The contender that may own this node. The GUID in the name proves little: anybody who has seen
- * the name can create another node with it. */
+/* The contender that may own this node, which has the GUID of this client. That proves little:
+ * anybody who has seen the name can create another node with it. */
 static zkl_contender *owner_of(zkl_line *line, const char *name, size_t *strays) {
     zkl_guid guid;
-    if (!zkl_znode_guid(name, &guid) || guid.client != line->context->guid)
+    if (!zkl_znode_guid(name, &guid))
         return NULL;
     zkl_contender *c = zkl_line_member(line, guid.number);
     if (!c && zkl_context_is_linked(line->context) && (*strays)++ < STRAYS_MOST)
@@ -238,11 +238,15 @@ static zkl_contender *owner_of(zkl_line *line, const char *name, size_t *strays)
 
 static void mark_own(zkl_line *line) {
     size_t strays = 0;
+    char prefix[ZKL_ZNODE_SIZE];
+    const size_t length = zkl_znode_make_prefix(prefix, line->context->guid);
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         c->seen = false;
     }
     for (size_t i = 0; i < line->snapshot.count; i++) {
         zkl_child *child = &line->snapshot.children[i];
+        if (strncmp(child->name, prefix, length) != 0)
+            continue;
         zkl_contender *c = owner_of(line, child->name, &strays);
         if (c && c->node == ZKL_NODE_UNKNOWN) {
             zkl_recover_seen(c, child);

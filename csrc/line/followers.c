@@ -119,11 +119,10 @@ zkl_list zkl_followers_take_next(zkl_followers *followers, const zkl_child *chil
     return taken;
 }
 
-static void clear_next(zkl_followers *followers, const zkl_child *child) {
-    zkl_list list = zkl_followers_take_next(followers, child);
+static void clear_next(zkl_child *child) {
     zkl_contender *c;
-    while ((c = ZKL_FIRST(&list, zkl_contender, queue.next_follower))) {
-        zkl_list_remove(&list, &c->queue.next_follower);
+    while ((c = ZKL_FIRST(&child->next_followers, zkl_contender, queue.next_follower))) {
+        zkl_list_remove(&child->next_followers, &c->queue.next_follower);
         c->queue.has_second = false;
     }
 }
@@ -139,7 +138,7 @@ void zkl_followers_clear(zkl_followers *followers) {
     for (size_t i = 0; i < snapshot->count; i++) {
         zkl_child *child = &snapshot->children[i];
         clear_list(followers, &child->followers);
-        clear_next(followers, child);
+        clear_next(child);
     }
     clear_list(followers, &followers->full);
     clear_list(followers, &followers->marked);

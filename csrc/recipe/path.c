@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "recipe/znode.h"
 #include "zklock.h"
 
 #include <stdint.h>
@@ -72,13 +73,9 @@ bool zkl_path_is_reserved(const char *path) {
 /* False for the name of a node in the line of a lock one level up: it would keep that lock's
  * callers waiting. */
 static bool is_component_of_lock(const char *component, size_t length) {
-    char name[COMPONENT_MOST + 1];
     int32_t sequence;
-    if (length > COMPONENT_MOST)
-        return false;
-    memcpy(name, component, length);
-    name[length] = '\0';
-    return zkl_znode_parse(name, &sequence) == ZKL_KIND_NONE;
+    return length <= COMPONENT_MOST &&
+           zkl_znode_kind(component, length, &sequence) == ZKL_KIND_NONE;
 }
 
 bool zkl_path_is_lock(const char *path) {

@@ -10,11 +10,15 @@
 /* Compares sequences as plain numbers. An order that continues across the counter's overflow is not
  * transitive, and anybody may create a node with any number. Then the order of the children would
  * depend on the order of the list, and two of them could be first. */
+static int compare(int32_t sequence, const char *name, int32_t other, const char *others_name) {
+    if (sequence != other)
+        return sequence < other ? -1 : 1;
+    return strcmp(name, others_name);
+}
+
 static int by_sequence(const void *a, const void *b) {
     const zkl_child *x = a, *y = b;
-    if (x->sequence != y->sequence)
-        return x->sequence < y->sequence ? -1 : 1;
-    return strcmp(x->name, y->name);
+    return compare(x->sequence, x->name, y->sequence, y->name);
 }
 
 /* Both are sorted, so one walk finds every node that is in both. */
@@ -31,35 +35,108 @@ static void keep_watches(const zkl_snapshot *old, zkl_child *children, size_t co
     }
 }
 
-/* Memory for the children and, behind them, their names, in one piece. NULL: no memory. */
-static zkl_child *room_for(const char *const *names, size_t count) {
-    size_t bytes = 1;
-    for (size_t i = 0; i < count; i++)
-        bytes += strlen(names[i]) + 1;
-    return malloc(count * sizeof(zkl_child) + bytes);
+/* A listed name, read once. */
+typedef struct entry {
+    const char *name;
+    size_t length;
+    int32_t sequence;
+    zkl_kind kind;
+} entry;
+
+static int in_order(const void *a, const void *b) {
+    const entry *x = a, *y = b;
+    return compare(x->sequence, x->name, y->sequence, y->name);
 }
 
-/* Fills in the children that belong to a lock, and returns how many there are. */
-static size_t fill(zkl_child *children, const char *const *names, size_t count) {
-    char *text = (char *)(children + count);
+/* Reads the names that belong to a lock, and returns how many there are. */
+static size_t read_names(entry *entries, const char *const *names, size_t count) {
     size_t n = 0;
     for (size_t i = 0; i < count; i++) {
-        int32_t sequence = 0;
-        const zkl_kind kind = zkl_znode_parse(names[i], &sequence);
-        if (!kind)
-            continue;
-        children[n++] = (zkl_child){.name = text, .sequence = sequence, .kind = kind};
-        text = stpcpy(text, names[i]) + 1;
+        entry *e = &entries[n];
+        e->name = names[i];
+        e->length = strlen(names[i]);
+        e->kind = zkl_znode_kind(e->name, e->length, &e->sequence);
+        n += e->kind != ZKL_KIND_NONE;
     }
     return n;
 }
 
+/* One byte of the sequence as a number from 0, in the order of the sequences. */
+static size_t byte_of(const entry *e, unsigned shift) {
+    return (((uint32_t)e->sequence ^ UINT32_C(0x80000000)) >> shift) & 0xff;
+}
+
+/* Moves the entries in the order of that byte, and leaves those with the same in their order. false:
+ * all have the same. */
+static bool distribute(const entry *from, entry *to, size_t count, unsigned shift) {
+    size_t next[256] = {0}, sum = 0;
+    for (size_t i = 0; i < count; i++)
+        next[byte_of(&from[i], shift)]++;
+    if (next[byte_of(from, shift)] == count)
+        return false;
+    for (size_t i = 0; i < 256; i++) {
+        const size_t here = next[i];
+        next[i] = sum;
+        sum += here;
+    }
+    for (size_t i = 0; i < count; i++)
+        to[next[byte_of(&from[i], shift)]++] = from[i];
+    return true;
+}
+
+/* From so many on they are sorted byte by byte. Room for fewer is on the stack. */
+enum { MANY = 64 };
+
+/* The sorted entries, in one of the two places. */
+static const entry *sort(entry *entries, entry *spare, size_t count) {
+    if (count < MANY) {
+        qsort(entries, count, sizeof *entries, in_order);
+        return entries;
+    }
+    for (unsigned shift = 0; shift < 32; shift += 8) {
+        if (distribute(entries, spare, count, shift)) {
+            entry *sorted = spare;
+            spare = entries;
+            entries = sorted;
+        }
+    }
+    for (size_t i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && entries[end].sequence == entries[i].sequence;)
+            end++;
+        if (end - i > 1)
+            qsort(entries + i, end - i, sizeof *entries, in_order);
+    }
+    return entries;
+}
+
+/* The children and, behind them, their names, in one piece of memory. NULL: no memory. */
+static zkl_child *children_of(const entry *entries, size_t count) {
+    size_t bytes = 1;
+    for (size_t i = 0; i < count; i++)
+        bytes += entries[i].length + 1;
+    zkl_child *children = malloc(count * sizeof *children + bytes);
+    if (!children)
+        return NULL;
+    char *text = (char *)(children + count);
+    for (size_t i = 0; i < count; i++) {
+        const entry *e = &entries[i];
+        children[i] = (zkl_child){.name = text, .sequence = e->sequence, .kind = e->kind};
+        text = mempcpy(text, e->name, e->length + 1);
+    }
+    return children;
+}
+
 bool zkl_snapshot_take(zkl_snapshot *snapshot, const char *const *names, size_t count) {
-    zkl_child *children = room_for(names, count);
+    entry few[MANY];
+    entry *entries = count < MANY ? few : malloc(2 * count * sizeof *entries);
+    if (!entries)
+        return false;
+    const size_t n = read_names(entries, names, count);
+    zkl_child *children = children_of(sort(entries, entries + count, n), n);
+    if (entries != few)
+        free(entries);
     if (!children)
         return false;
-    const size_t n = fill(children, names, count);
-    qsort(children, n, sizeof *children, by_sequence);
     keep_watches(snapshot, children, n);
     zkl_verdict_prepare(children, n);
     zkl_snapshot_clear(snapshot);
@@ -76,7 +153,7 @@ void zkl_snapshot_clear(zkl_snapshot *snapshot) {
 
 size_t zkl_snapshot_find(const zkl_snapshot *snapshot, const char *name) {
     zkl_child key = {.name = (char *)name};
-    if (!zkl_znode_parse(name, &key.sequence) || !snapshot->count)
+    if (!snapshot->count || !zkl_znode_parse(name, &key.sequence))
         return ZKL_NOT_FOUND;
     const zkl_child *found =
         bsearch(&key, snapshot->children, snapshot->count, sizeof key, by_sequence);

@@ -13,6 +13,12 @@
  * sequence. */
 void zkl_znode_make(char name[ZKL_ZNODE_SIZE], zkl_guid guid, zkl_kind kind);
 
+/* Writes the start of the names of all nodes of a client, and returns its length. */
+size_t zkl_znode_make_prefix(char prefix[ZKL_ZNODE_SIZE], uint64_t client);
+
+/* zkl_znode_parse of a name of `length` bytes, which needs no NUL. */
+zkl_kind zkl_znode_kind(const char *name, size_t length, int32_t *sequence);
+
 /* The bytes of such a name, with a sequence of ten digits. */
 size_t zkl_znode_length(zkl_kind kind);
 

@@ -200,6 +200,31 @@ static void takes_ten_thousand(void) {
     free(list);
 }
 
+/* Anybody may create many nodes with one number. Each name has a place of its own all the same, in
+ * short lists and in long ones. */
+static void sorts_twins_by_name(void) {
+    static const int32_t numbers[] = {7, INT32_MIN, 1 << 16, -1, INT32_MAX, 255, -256};
+    static char names[500][32];
+    static const char *list[500];
+    const size_t kinds = sizeof numbers / sizeof *numbers;
+    for (size_t i = 0; i < 500; i++) {
+        snprintf(names[i], sizeof *names, "n%03zu-lock-%010" PRId32, i * 77 % 500,
+                 numbers[i % kinds]);
+        list[i] = names[i];
+    }
+    for (size_t count = 55; count <= 500; count += count < 70 ? 1 : 43) {
+        CHECK(zkl_snapshot_take(&snapshot, list, count));
+        CHECK_INT(snapshot.count, count);
+        for (size_t i = 0; i < count; i++)
+            CHECK(zkl_snapshot_find(&snapshot, list[i]) != ZKL_NOT_FOUND);
+        for (size_t i = 1; i < count; i++) {
+            const zkl_child *a = &snapshot.children[i - 1], *b = &snapshot.children[i];
+            CHECK(a->sequence < b->sequence ||
+                  (a->sequence == b->sequence && strcmp(a->name, b->name) < 0));
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"children are in order of their sequences, whatever their names",
@@ -211,6 +236,7 @@ int main(int argc, char **argv) {
         {"a fresh list keeps the watches of the nodes that stay", keeps_the_watches_of_what_stays},
         {"a child is found by its name, twins of one sequence too", finds_by_name},
         {"where a sequence begins is found", finds_where_a_sequence_begins},
+        {"nodes of one sequence are in order of their names", sorts_twins_by_name},
         {"an empty snapshot has no child", an_empty_one_has_nobody},
         {"a child can be removed from anywhere", removes_from_anywhere},
         {"all that are ours can be removed", removes_all_of_ours},
