@@ -580,7 +580,7 @@ ZKL_API void zkl_drop(zkl_contender *contender);
 ZKL_API bool zkl_shortage_text(zkl_contender *contender, char *text, size_t size);
 /* Seconds since it began to wait, or since it was granted; 0 if neither. */
 ZKL_API double zkl_since(zkl_contender *contender);
-/* Does it hold? Neither this function nor zkl_validity takes the client's mutex. */
+/* Does it hold? This function, zkl_token and zkl_validity do not take the client's mutex. */
 ZKL_API bool zkl_held(zkl_contender *contender);
 /* The node's czxid while the contender holds, else 0. */
 ZKL_API int64_t zkl_token(zkl_contender *contender);

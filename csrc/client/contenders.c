@@ -285,12 +285,7 @@ bool zkl_held(zkl_contender *contender) {
 }
 
 int64_t zkl_token(zkl_contender *contender) {
-    zkl_client *client = enter(contender);
-    if (!client)
-        return 0;
-    const int64_t token = contender->phase == ZKL_HELD ? contender->token : 0;
-    zkl_client_unlock(client);
-    return token;
+    return zkl_held(contender) ? contender->token : 0;
 }
 
 bool zkl_turn(zkl_contender *contender, uint64_t *turn) {

@@ -23,20 +23,20 @@ static void mark_dirty(zkl_compound_lock *lock) {
     zkl_list_append(&lock->head.common->dirty_compounds, &lock->item);
 }
 
-static void part_changed(zkl_compound *compound) {
-    mark_dirty(zkl_compound_lock_around(compound));
+static void part_changed(zkl_contender *part) {
+    mark_dirty(zkl_compound_lock_around(part));
 }
 
 /* The gate is held only while its semaphore waits for leases, so the host has nothing to
  * release. */
-static void part_revoked(zkl_compound *compound, zkl_contender *part) {
-    zkl_compound_lock *lock = zkl_compound_lock_around(compound);
+static void part_revoked(zkl_contender *part) {
+    zkl_compound_lock *lock = zkl_compound_lock_around(part);
     if (part != lock->gate)
         zkl_contender_revoked(&lock->head);
 }
 
-static void nodes_wanted(zkl_compound *compound) {
-    zkl_compound_lock *lock = zkl_compound_lock_around(compound);
+static void node_wanted(zkl_contender *part) {
+    zkl_compound_lock *lock = zkl_compound_lock_around(part);
     lock->wanted = true;
     mark_dirty(lock);
 }
@@ -215,11 +215,11 @@ static zkl_status release(zkl_contender *head) {
     const zkl_status status = zkl_doubt_about(head);
     if (status == ZKL_LOST) {
         lose(lock, ZKL_LOSS_MAX_HOLD);
-    } else if (head->hosted) {
+    } else if (head->listener == &zkl_listener_nobody) {
+        give_back(lock);
+    } else {
         zkl_contender_released(head);
         zkl_parts_let_go_in_doubt(lock, status);
-    } else {
-        give_back(lock);
     }
     return status;
 }
@@ -315,7 +315,7 @@ static zkl_contender *start(zkl_compound_lock *lock, uint64_t tag, const zkl_ter
         .path = path,
     };
     zkl_contender *head = &lock->head;
-    zkl_contender_init(head, head->common, tag, terms, NULL);
+    zkl_contender_init(head, head->common, tag, terms, &zkl_listener_host);
     head->call = &table;
     head->timer.fire = head_timer;
     set_timer(lock, terms->once ? ZKL_NEVER : terms->deadline);
@@ -334,7 +334,7 @@ zkl_contender *zkl_compound_join_all(zkl_lines *lines, const char *const *paths,
     zkl_compound_lock *lock = lock_new(lines, paths, count, count);
     if (!lock)
         return NULL;
-    lock->compound = (zkl_compound){part_changed, part_revoked, nodes_wanted};
+    lock->listener = (zkl_contender_listener){part_changed, part_revoked, node_wanted};
     return start(lock, tag, terms);
 }
 
@@ -344,6 +344,6 @@ zkl_contender *zkl_compound_join_leases(zkl_lines *lines, const char *gate, cons
     if (!lock)
         return NULL;
     lock->leases = count;
-    lock->compound = (zkl_compound){part_changed, part_revoked, NULL};
+    lock->listener = (zkl_contender_listener){part_changed, part_revoked, NULL};
     return start(lock, tag, terms);
 }

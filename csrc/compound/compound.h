@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* compound: several contenders that the host sees as one; it holds all of them or none. The host's
  * contender is the head, which is in no line. The parts are contenders in their lines like any
- * other, and know only that they are parts of a compound. Under the client's mutex.
+ * other, with the compound as their listener. Under the client's mutex.
  *
  * One transaction creates the nodes of all parts of a multilock. So two multilocks have the same
  * order in every line, and cannot wait for each other. If one part loses its node before all are

@@ -12,8 +12,8 @@ struct zkl_compound_lock {
     /* the host's contender; in no line. Its share of the node budget is that of the leases, until
      * they are in their line */
     zkl_contender head;
-    zkl_compound compound;
-    zkl_receiver receiver; /* gets the transaction's answer */
+    zkl_contender_listener listener; /* hears of its parts */
+    zkl_receiver receiver;           /* gets the transaction's answer */
     zkl_lines *lines;
     char **paths; /* of a multilock the parts'; of a semaphore the gate's and the leases' */
     size_t path_count;
@@ -36,8 +36,8 @@ static inline zkl_compound_lock *zkl_compound_lock_of(zkl_contender *head) {
     return ZKL_CONTAINER_OF(head, zkl_compound_lock, head);
 }
 
-static inline zkl_compound_lock *zkl_compound_lock_around(zkl_compound *compound) {
-    return ZKL_CONTAINER_OF(compound, zkl_compound_lock, compound);
+static inline zkl_compound_lock *zkl_compound_lock_around(const zkl_contender *part) {
+    return ZKL_CONTAINER_OF(part->listener, zkl_compound_lock, listener);
 }
 
 #endif

@@ -14,26 +14,15 @@
 
 #include <string.h>
 
-static void nobody_hears(zkl_compound *compound) {
-    (void)compound;
-}
-
-static void nobody_is_asked(zkl_compound *compound, zkl_contender *part) {
-    (void)compound;
-    (void)part;
-}
-
 /* Lets go of a part, which leaves its line by itself. Nothing hears of it any more. The caller
  * settles its line. */
 static void let_go(zkl_contender **part) {
-    static zkl_compound nobody = {nobody_hears, nobody_is_asked, NULL};
     zkl_contender *c = *part;
     *part = NULL;
     if (!c)
         return;
-    if (c->compound->wanted && c->node == ZKL_NODE_ASKED)
+    if (c->listener->wanted && c->node == ZKL_NODE_ASKED)
         zkl_line_create_unknown(c); /* the answer to the transaction will not find it */
-    c->compound = &nobody;
     zkl_line_drop_part(c);
 }
 
@@ -121,7 +110,7 @@ static zkl_contender *join_part(zkl_compound_lock *lock, const char *path, zkl_k
         .once = lock->head.terms.once,
     };
     zkl_line *line = zkl_lines_at(lock->lines, path);
-    return line ? zkl_line_join_part(line, &terms, &lock->compound) : NULL;
+    return line ? zkl_line_join_part(line, &terms, &lock->listener) : NULL;
 }
 
 bool zkl_parts_join(zkl_compound_lock *lock) {

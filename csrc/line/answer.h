@@ -11,7 +11,7 @@ void zkl_answer_to_line(zkl_receiver *receiver, const zkl_return *back, const zk
 void zkl_answer_to_contender(zkl_receiver *receiver, const zkl_return *back,
                              const zkl_reply *reply);
 
-/* The answer to a create that the contender's compound has sent, or that went out in a batch; or
+/* The answer to a create that the contender's listener has sent, or that went out in a batch; or
  * the reply that nothing could be sent. */
 void zkl_line_created(zkl_contender *c, const zkl_reply *reply);
 /* The servers have not carried out that create, because of another part: it is sent again after a

@@ -19,7 +19,7 @@ static void count_waiting(zkl_contender *c, bool waits) {
     c->tally->bounded += c->terms.max_waiting ? (waits ? 1 : -1) : 0;
 }
 
-/* ---- what the host's contenders count; those that are part of a compound count nothing ---- */
+/* ---- what the host's contenders count ---- */
 
 static zkl_counts *counts_of(const zkl_contender *c) {
     return zkl_counts_at(&c->context->counts, c->terms.name);
@@ -66,49 +66,68 @@ static void count_hold_end(zkl_contender *c) {
 }
 
 void zkl_contender_init(zkl_contender *c, zkl_line_common *common, uint64_t tag,
-                        const zkl_terms *terms, zkl_compound *compound) {
+                        const zkl_terms *terms, zkl_contender_listener *listener) {
     c->common = common;
     c->context = common->context;
-    c->compound = compound;
+    c->listener = listener;
+    c->part = listener != &zkl_listener_host;
     const uint8_t name = terms->name < ZKL_COUNTS_MOST ? (uint8_t)terms->name : 0;
     c->terms = (zkl_demand){terms->kind,    terms->once,        terms->job,     name,
                             terms->permits, terms->max_waiting, terms->max_hold};
-    c->hosted = true;
     c->answer.tag = c->news.tag = tag;
     count_waiting(c, true);
-    if (compound)
-        return;
-    begin_wait(c);
+    if (!c->part)
+        begin_wait(c);
 }
 
-/* Reports to the compound instead of the host; the counters count its head, not its parts. false:
- * it is part of none. */
-static bool tell_compound(zkl_contender *c) {
-    if (c->compound)
-        c->compound->changed(c->compound);
-    return c->compound != NULL;
-}
+/* ---- the listeners ---- */
 
-static void tell(zkl_contender *c, zkl_notice *event, zkl_event_kind kind, zkl_status status) {
-    if (!c->hosted)
-        return;
+static void post(zkl_contender *c, zkl_notice *event, zkl_event_kind kind, zkl_status status) {
     event->kind = kind;
     zkl_events_post(&c->context->events, event, status, kind == ZKL_EVENT_FAILED ? 0 : c->token);
 }
 
-static void tell_revoked(zkl_contender *c) {
+static void host_revoked(zkl_contender *c) {
+    if (c->phase != ZKL_HELD)
+        return; /* it hears of that after the grant */
     c->context->counters.revoked++;
-    tell(c, &c->news, ZKL_EVENT_REVOKED, ZKL_OK);
+    post(c, &c->news, ZKL_EVENT_REVOKED, ZKL_OK);
 }
+
+static void host_in_call_changed(zkl_contender *c) {
+    if (c->phase != ZKL_HELD)
+        zkl_listener_host.changed(c);
+    else if (c->revoked)
+        host_revoked(c);
+}
+
+/* The call that releases has its own answer. */
+static void host_changed(zkl_contender *c) {
+    if (c->phase == ZKL_HELD) {
+        post(c, &c->answer, ZKL_EVENT_GRANTED, ZKL_OK);
+        host_in_call_changed(c);
+    } else if (c->outcome == ZKL_LOST) {
+        zkl_events_drop(&c->context->events, &c->news); /* it can no longer be released */
+        post(c, &c->news, ZKL_EVENT_LOST, ZKL_LOST);
+    } else if (c->outcome != ZKL_OK) {
+        post(c, &c->answer, ZKL_EVENT_FAILED, c->outcome);
+    }
+}
+
+static void nobody_hears(zkl_contender *c) {
+    (void)c;
+}
+
+zkl_contender_listener zkl_listener_host = {.changed = host_changed, .revoked = host_revoked};
+zkl_contender_listener zkl_listener_host_in_call = {.changed = host_in_call_changed,
+                                                    .revoked = host_revoked};
+zkl_contender_listener zkl_listener_nobody = {.changed = nobody_hears, .revoked = nobody_hears};
 
 void zkl_contender_revoked(zkl_contender *c) {
     if (c->revoked)
         return;
     c->revoked = true;
-    if (c->compound)
-        c->compound->revoked(c->compound, c);
-    else if (c->phase == ZKL_HELD)
-        tell_revoked(c);
+    c->listener->revoked(c);
 }
 
 /* ---- legal changes of the node ---- */
@@ -285,14 +304,11 @@ static zkl_nanos hold(zkl_contender *c) {
 void zkl_contender_granted(zkl_contender *c) {
     const zkl_nanos now = hold(c);
     c->patience = 0;
-    if (tell_compound(c))
-        return;
-    end_wait(c, ZKL_RESULT_ACQUIRED, now);
-    begin_hold(c, now);
-    if (!c->mute)
-        tell(c, &c->answer, ZKL_EVENT_GRANTED, ZKL_OK);
-    if (c->revoked)
-        tell_revoked(c);
+    if (!c->part) {
+        end_wait(c, ZKL_RESULT_ACQUIRED, now);
+        begin_hold(c, now);
+    }
+    c->listener->changed(c);
 }
 
 void zkl_contender_held_again(zkl_contender *c) {
@@ -304,7 +320,7 @@ void zkl_contender_held_again(zkl_contender *c) {
 
 /* The host may not have taken the answer to its wait yet. */
 void zkl_contender_rested(zkl_contender *c) {
-    tell(c, &c->news, ZKL_EVENT_FAILED, ZKL_OK);
+    post(c, &c->news, ZKL_EVENT_FAILED, ZKL_OK);
 }
 
 void zkl_contender_failed(zkl_contender *c, zkl_status status) {
@@ -312,49 +328,42 @@ void zkl_contender_failed(zkl_contender *c, zkl_status status) {
     set_phase(c, ZKL_OVER);
     c->patience = 0;
     count_waiting(c, false);
-    if (tell_compound(c))
-        return;
-    end_wait(c, zkl_result_of(status), zkl_context_now(c->context));
-    if (status == ZKL_TIMEOUT || status == ZKL_DISCONNECTED)
-        c->context->counters.timeouts++;
-    tell(c, &c->answer, ZKL_EVENT_FAILED, status);
+    if (!c->part) {
+        end_wait(c, zkl_result_of(status), zkl_context_now(c->context));
+        c->context->counters.timeouts += status == ZKL_TIMEOUT || status == ZKL_DISCONNECTED;
+    }
+    c->listener->changed(c);
 }
 
-/* true: the host has to hear of it, not a compound. */
-static bool end_hold(zkl_contender *c, zkl_status outcome) {
+static void end_hold(zkl_contender *c, zkl_status outcome) {
     c->outcome = outcome;
     set_phase(c, ZKL_OVER);
     if (c->tally)
         c->tally->held[c->terms.kind]--;
     c->hold_until = 0;
-    if (tell_compound(c))
-        return false;
-    count_hold_end(c);
-    return true;
-}
-
-static void tell_lost(zkl_contender *c) {
-    c->context->counters.lost++;
-    counts_of(c)->lost[c->end.loss]++;
-    zkl_events_drop(&c->context->events, &c->news); /* it can no longer be released */
-    tell(c, &c->news, ZKL_EVENT_LOST, ZKL_LOST);
-}
-
-void zkl_contender_lost(zkl_contender *c, zkl_loss loss) {
-    c->end.loss = loss;
-    if (end_hold(c, ZKL_LOST))
-        tell_lost(c);
+    if (!c->part)
+        count_hold_end(c);
 }
 
 void zkl_contender_had_lost(zkl_contender *c, zkl_loss loss) {
     c->end.loss = loss;
     c->outcome = ZKL_LOST;
-    tell_lost(c);
+    if (!c->part) {
+        c->context->counters.lost++;
+        counts_of(c)->lost[loss]++;
+    }
+    c->listener->changed(c);
+}
+
+void zkl_contender_lost(zkl_contender *c, zkl_loss loss) {
+    end_hold(c, ZKL_LOST);
+    zkl_contender_had_lost(c, loss);
 }
 
 void zkl_contender_released(zkl_contender *c) {
-    if (end_hold(c, ZKL_OK))
-        c->context->counters.released++;
+    end_hold(c, ZKL_OK);
+    c->context->counters.released += !c->part;
+    c->listener->changed(c);
 }
 
 void zkl_contender_refused(zkl_contender *c, zkl_status status) {
@@ -379,12 +388,12 @@ void zkl_contender_retire(zkl_contender *c) {
     zkl_contender_refused(c, ZKL_OK);
     zkl_node_budget_return(&c->common->node_budget, &c->share);
     c->line = NULL;
-    if (!c->hosted)
+    if (c->listener == &zkl_listener_nobody)
         free_at_end_of_step(c);
 }
 
 void zkl_contender_unhost(zkl_contender *c) {
-    c->hosted = false;
+    c->listener = &zkl_listener_nobody;
     zkl_events_drop(&c->context->events, &c->answer);
     zkl_events_drop(&c->context->events, &c->news);
     if (!c->line)

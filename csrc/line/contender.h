@@ -96,15 +96,21 @@ typedef struct zkl_tally {
     zkl_dispatch_tally dispatch;
 } zkl_tally;
 
-/* A compound hears of the events of its parts, instead of the host (compound.c). */
-typedef struct zkl_compound zkl_compound;
-struct zkl_compound {
-    void (*changed)(zkl_compound *compound);
-    void (*revoked)(zkl_compound *compound, zkl_contender *part);
-    /* The part needs a new node, which the compound creates together with others. NULL: the line
-     * creates it. */
-    void (*wanted)(zkl_compound *compound);
-};
+/* Hears of a contender: the host, or the compound or shared node that it is a part of. */
+typedef struct zkl_contender_listener {
+    void (*changed)(zkl_contender *c); /* its phase */
+    void (*revoked)(zkl_contender *c); /* somebody asks for its release */
+    /* It needs a new node, which the listener creates together with others. NULL: the line creates
+     * it. */
+    void (*wanted)(zkl_contender *c);
+} zkl_contender_listener;
+
+/* The host, which gets events. */
+extern zkl_contender_listener zkl_listener_host;
+/* The host in the call that joins, which returns the grant. */
+extern zkl_contender_listener zkl_listener_host_in_call;
+/* Nobody: the contender was dropped, and is freed once its node is gone. */
+extern zkl_contender_listener zkl_listener_nobody;
 
 /* The caller's terms that matter after the join (zkl_terms in zklock.h). */
 typedef struct zkl_demand {
@@ -166,7 +172,7 @@ struct zkl_contender {
      * changes it */
     zkl_receiver receiver;
     const zkl_contender_table *call;
-    zkl_compound *compound; /* NULL: it is part of none, and the host gets its events */
+    zkl_contender_listener *listener; /* never NULL */
     zkl_context *context;
     zkl_line_common *common;
     zkl_line *line;       /* NULL once retired */
@@ -181,7 +187,8 @@ struct zkl_contender {
     char *name;            /* of the node below the line's path, once known */
     zkl_node_share share;  /* of its node, from the join until the node is gone */
     zkl_shortage shortage; /* why there was none for it (ZKL_TOO_BIG) */
-    int64_t token;         /* the node's czxid; 0 while not known */
+    /* the node's czxid; 0 while not known. The host reads it without the mutex. */
+    _Atomic int64_t token;
     zkl_under under;
     zkl_queueing queue;
     zkl_recovery recovery;
@@ -190,8 +197,7 @@ struct zkl_contender {
 
     unsigned parents; /* before its create the line had sent so many rounds of parents */
     bool seen;    /* the current list contains its node; if that is unknown: contains `candidate` */
-    bool hosted;  /* the host has not dropped it */
-    bool mute;    /* the host is in the call that joins, which returns the result */
+    bool part;    /* of a compound or a shared node: it counts nothing for the host */
     bool revoked; /* somebody has asked for its release */
 
     zkl_demand terms;
@@ -205,8 +211,8 @@ struct zkl_contender {
     /* OVER: the pause before the next delete. WAITING, if no node is known to be before it:
      * context->unsure when it began to lack only validity (zkl_context_gives_up). Otherwise 0. */
     zkl_nanos patience;
-    /* Unless it is part of a compound: since when it waits or holds, and its item in
-     * context->waiters or context->holds. */
+    /* Unless it is a part: since when it waits or holds, and its item in context->waiters or
+     * context->holds. */
     zkl_nanos since;
     zkl_list_item age;
     zkl_slow *slow; /* NULL: it does not matter how long it waits (slow.h) */
@@ -214,12 +220,11 @@ struct zkl_contender {
     zkl_notice news; /* a revocation; after that, or instead of it, a loss */
 };
 
-/* Initializes a waiter without a node. `tag` is the host's number for it, unless it is part of a
- * compound. */
+/* Initializes a waiter without a node. `tag` is the host's number for it, unless it is a part. */
 void zkl_contender_init(zkl_contender *c, zkl_line_common *common, uint64_t tag,
-                        const zkl_terms *terms, zkl_compound *compound);
+                        const zkl_terms *terms, zkl_contender_listener *listener);
 
-/* The legal changes of the phase. Each reports to the host or the compound. */
+/* The legal changes of the phase. Each reports to the listener. */
 void zkl_contender_granted(zkl_contender *c);                   /* WAITING -> HELD */
 void zkl_contender_failed(zkl_contender *c, zkl_status status); /* WAITING -> OVER */
 void zkl_contender_lost(zkl_contender *c, zkl_loss loss);       /* HELD -> OVER */
@@ -251,7 +256,7 @@ void zkl_contender_depart(zkl_contender *c);
 void zkl_contender_refused(zkl_contender *c, zkl_status status);
 /* Its node is gone and its line has removed it: it is freed as soon as the host has dropped it. */
 void zkl_contender_retire(zkl_contender *c);
-/* The host has dropped it, and gets no more events. The caller ends its hold or its wait. */
+/* From now on nobody hears of it. The caller ends its hold or its wait. */
 void zkl_contender_unhost(zkl_contender *c);
 
 /* Any thread, with or without the mutex: until then the servers cannot have granted the lock to

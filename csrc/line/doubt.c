@@ -10,7 +10,7 @@ zkl_status zkl_doubt_about(const zkl_contender *c) {
 
 /* A contender in a line is its own witness. The others are in common->doubtful. */
 void zkl_doubt_begin(zkl_contender *c, zkl_contender *witness, zkl_status answer) {
-    if (!c->hosted)
+    if (c->listener == &zkl_listener_nobody)
         return;
     witness->end.witness = true;
     if (!c->end.doubtful && c != witness)

@@ -15,8 +15,8 @@
 zkl_status zkl_doubt_about(const zkl_contender *c);
 
 /* The contender was released, its release answers so (ZKL_OK or ZKL_UNKNOWN), and it held with that
- * node. A compound calls this for each of its nodes. Does nothing if the host has dropped the
- * contender. */
+ * node. A compound calls this for each of its nodes. Does nothing if nobody
+ * hears of the contender. */
 void zkl_doubt_begin(zkl_contender *c, zkl_contender *witness, zkl_status answer);
 /* A node has ended. DELETED: not by our doing. EXPIRED: with its session, so a release that was
  * answered ZKL_OK came before. NONE: by our delete, or nobody knows. Does nothing if the node is no

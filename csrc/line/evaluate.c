@@ -49,7 +49,7 @@ static size_t count(const zkl_line *line, before *ours, zkl_contender **last) {
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         if (c->phase != ZKL_WAITING)
             continue;
-        if (!c->compound && !c->under.token && (c->queue.queued || blocks(ours, c->terms.kind))) {
+        if (!c->part && !c->under.token && (c->queue.queued || blocks(ours, c->terms.kind))) {
             waiting++;
             if (c->terms.max_waiting && !c->queue.settled)
                 *last = c;

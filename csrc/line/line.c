@@ -122,7 +122,7 @@ static zkl_line *waits_in(const zkl_contender *c) {
 }
 
 static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *terms,
-                                 zkl_compound *compound) {
+                                 zkl_contender_listener *listener) {
     static const zkl_contender_table table = {
         .release = zkl_line_release,
         .give_up = zkl_line_release,
@@ -137,7 +137,7 @@ static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *
     if (!c)
         return NULL;
     c->tally = &line->tally;
-    zkl_contender_init(c, line->common, tag, terms, compound);
+    zkl_contender_init(c, line->common, tag, terms, listener);
     c->call = &table;
     c->line = line;
     c->receiver.answer = zkl_answer_to_contender;
@@ -148,22 +148,22 @@ static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *
     return c;
 }
 
-/* The compound of a part has seen that there is room for the whole. If there is none any more, the
+/* The listener of a part has seen that there is room for the whole. If there is none any more, the
  * part waits for it. */
 static bool take_share(zkl_contender *c) {
     zkl_node_budget *budget = &c->common->node_budget;
     const size_t bytes = zkl_line_node_length(c->line, c->terms.kind);
-    if (!c->compound)
+    if (!c->part)
         return zkl_node_budget_take(budget, &c->share, bytes, &c->shortage);
     zkl_node_budget_claim(budget, &c->share, bytes);
     return true;
 }
 
 static zkl_contender *join(zkl_line *line, uint64_t tag, const zkl_terms *terms,
-                           zkl_compound *compound) {
+                           zkl_contender_listener *listener) {
     const bool once = terms->once, vain = once && is_held_here(line, terms);
     const bool busy = zkl_max_waiting_refuses(line, terms);
-    zkl_contender *c = new_member(line, tag, terms, compound);
+    zkl_contender *c = new_member(line, tag, terms, listener);
     if (!c)
         return NULL;
     if (busy) {
@@ -183,11 +183,12 @@ static zkl_contender *join(zkl_line *line, uint64_t tag, const zkl_terms *terms,
 }
 
 zkl_contender *zkl_line_join(zkl_line *line, uint64_t tag, const zkl_terms *terms) {
-    return join(line, tag, terms, NULL);
+    return join(line, tag, terms, &zkl_listener_host);
 }
 
-zkl_contender *zkl_line_join_part(zkl_line *line, const zkl_terms *terms, zkl_compound *compound) {
-    return join(line, 0, terms, compound);
+zkl_contender *zkl_line_join_part(zkl_line *line, const zkl_terms *terms,
+                                  zkl_contender_listener *listener) {
+    return join(line, 0, terms, listener);
 }
 
 static void end_hold(zkl_contender *c) {
@@ -222,7 +223,7 @@ void zkl_line_cancel(zkl_contender *c, zkl_status status) {
 }
 
 void zkl_line_drop(zkl_contender *c) {
-    if (c->phase != ZKL_OVER && !c->compound)
+    if (c->phase != ZKL_OVER && !c->part)
         c->context->counters.abandoned++;
     zkl_doubt_drop(c);
     zkl_contender_unhost(c);

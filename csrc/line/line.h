@@ -18,18 +18,19 @@ bool zkl_line_quit(zkl_line *line);
 /* Joins the line. One event, GRANTED or FAILED, answers the host, which has the contender until
  * zkl_line_drop. NULL: no memory. */
 zkl_contender *zkl_line_join(zkl_line *line, uint64_t tag, const zkl_terms *terms);
-/* The same for a part of a compound: the compound hears of it, not the host. */
-zkl_contender *zkl_line_join_part(zkl_line *line, const zkl_terms *terms, zkl_compound *compound);
+/* The same for a part: the listener hears of it, not the host. */
+zkl_contender *zkl_line_join_part(zkl_line *line, const zkl_terms *terms,
+                                  zkl_contender_listener *listener);
 
 /* Releases: ZKL_OK, ZKL_LOST, or ZKL_NOT_OWNER if the contender does not hold. */
 zkl_status zkl_line_release(zkl_contender *c);
 /* Ends a wait: the host hears FAILED with `status`. Does nothing to a contender that does not
  * wait. */
 void zkl_line_cancel(zkl_contender *c, zkl_status status);
-/* The host drops the contender: this ends its hold or its wait. */
+/* Nobody hears of it any more: this ends its hold or its wait. */
 void zkl_line_drop(zkl_contender *c);
-/* The same for a part of a compound, without settling the line: the caller settles it once it has
- * dropped all parts in the line. */
+/* The same without settling the line: the caller settles it once it has dropped all parts in the
+ * line. */
 void zkl_line_drop_part(zkl_contender *c);
 
 /* The link is down; the session may be alive. */

@@ -137,8 +137,8 @@ void zkl_send_create(zkl_contender *c) {
         zkl_line_retry_later(c->line);
         return;
     }
-    if (c->compound && c->compound->wanted) {
-        c->compound->wanted(c->compound);
+    if (c->listener->wanted) {
+        c->listener->wanted(c);
         return;
     }
     if (c->dispatch.attempts < 2)

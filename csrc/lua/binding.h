@@ -32,7 +32,6 @@ void zkl_metatable(lua_State *L, const char *name, const luaL_Reg *methods);
 
 /* Pushes an integer where Lua has 64 bits for it, else a number, exact up to 2^53. */
 void zkl_push_token(lua_State *L, int64_t token);
-int64_t zkl_check_token(lua_State *L, int arg);
 
 /* Pushes a text that was stored when the module was opened: cannot fail. It is found by its
  * address. */

@@ -9,8 +9,7 @@ typedef struct entry {
     const char *mark;         /* this file's address: no other userdata has it */
     /* if its owner is the main program: that state, once it has called */
     const lua_State *main;
-    int64_t token;      /* the token that its owner got */
-    const void *handle; /* the handle through which it got it; the hold keeps it alive */
+    const void *handle; /* the handle through which its owner got it; the hold keeps it alive */
     unsigned count;     /* while held: how many acquires its owner has made */
     bool pinned;        /* other code refers to this hold: it must not become another one */
 } entry;
@@ -173,11 +172,9 @@ static int contender_add(lua_State *L) {
     return 0;
 }
 
-/* contender:hand(token, handle): its owner receives it, through that handle */
+/* contender:hand(handle): its owner receives it, through that handle */
 static int contender_hand(lua_State *L) {
-    entry *e = check_entry(L);
-    e->token = zkl_check_token(L, 2);
-    e->handle = lua_topointer(L, 3);
+    check_entry(L)->handle = lua_topointer(L, 2);
     return 0;
 }
 
@@ -268,11 +265,14 @@ static int entry_again(lua_State *L) {
     entry *e = is_timeout(L, 2) ? entry_here(L, 3) : NULL;
     if (!e)
         return 0;
-    if (zkl_validity(e->contender) > 0)
+    int64_t token = zkl_validity(e->contender) > 0 ? zkl_token(e->contender) : 0;
+    if (token)
         e->count++;
-    else if (e->count != 1 || e->handle != lua_topointer(L, 4) || !zkl_take_again(e->contender))
+    else if (e->count == 1 && e->handle == lua_topointer(L, 4) && zkl_take_again(e->contender))
+        token = zkl_token(e->contender);
+    if (!token) /* perhaps it was lost since then */
         return 0;
-    zkl_push_token(L, e->token);
+    zkl_push_token(L, token);
     return 1;
 }
 
@@ -295,9 +295,10 @@ static int entry_once_less(lua_State *L) {
  * nothing: the slow path decides */
 static int entry_standing(lua_State *L) {
     const entry *e = entry_here(L, 2);
-    if (!e || !zkl_held(e->contender))
+    const int64_t token = e ? zkl_token(e->contender) : 0;
+    if (!token)
         return 0;
-    zkl_push_token(L, e->token);
+    zkl_push_token(L, token);
     lua_pushnumber(L, zkl_validity(e->contender));
     return 2;
 }

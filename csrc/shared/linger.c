@@ -56,15 +56,6 @@ void zkl_linger_expired(zkl_shared_node *shared) {
         shared->sealed = true;
 }
 
-static void nobody_hears(zkl_compound *compound) {
-    (void)compound;
-}
-
-static void nobody_is_asked(zkl_compound *compound, zkl_contender *part) {
-    (void)compound;
-    (void)part;
-}
-
 /* `node`: the one with which it held, and nobody after it; NULL: after it the node was granted to
  * another caller, when it was known to be there. */
 static void end_rest(zkl_contender *c, zkl_contender *node) {
@@ -77,7 +68,6 @@ static void end_rest(zkl_contender *c, zkl_contender *node) {
 }
 
 void zkl_linger_end(zkl_shared_node *shared) {
-    static zkl_compound nobody = {nobody_hears, nobody_is_asked, NULL};
     zkl_contender *node = shared->contender;
     shared->contender = NULL;
     shared->sealed = shared->entered = shared->watch_own = false;
@@ -89,6 +79,5 @@ void zkl_linger_end(zkl_shared_node *shared) {
     }
     shared->turn = shared->before = 0;
     zkl_timer_clear(&shared->context->timers, &shared->timer);
-    node->compound = &nobody;
     zkl_line_drop(node);
 }

@@ -28,7 +28,7 @@ static void queue_up(zkl_shared_node *shared) {
     shared->listener.attends = shared->kind != ZKL_KIND_READ;
     shared->lists = shared->line->lists;
     zkl_shared_node_set_remote_waiters(shared, ZKL_REMOTE_WAITERS_UNKNOWN);
-    shared->contender = zkl_line_join_part(shared->line, &terms, &shared->compound);
+    shared->contender = zkl_line_join_part(shared->line, &terms, &shared->node_listener);
     if (!shared->contender)
         zkl_handoff_fail_all(shared, ZKL_NO_MEMORY);
 }
@@ -241,21 +241,20 @@ bool zkl_shared_nodes_step(zkl_line_common *common) {
 
 /* ---- events of the node and the line ---- */
 
-static zkl_shared_node *shared_around(zkl_compound *compound) {
-    return ZKL_CONTAINER_OF(compound, zkl_shared_node, compound);
+static zkl_shared_node *shared_around(const zkl_contender *node) {
+    return ZKL_CONTAINER_OF(node->listener, zkl_shared_node, node_listener);
 }
 
 /* The host hears of a loss before it hears of the next grant. */
-static void node_changed(zkl_compound *compound) {
-    zkl_shared_node *shared = shared_around(compound);
+static void node_changed(zkl_contender *node) {
+    zkl_shared_node *shared = shared_around(node);
     /* no caller holds it before its first grant, or when the client closes */
     zkl_handoff_lose(shared);
     zkl_shared_node_mark_dirty(shared);
 }
 
-static void node_revoked(zkl_compound *compound, zkl_contender *node) {
-    zkl_shared_node *shared = shared_around(compound);
-    (void)node;
+static void node_revoked(zkl_contender *node) {
+    zkl_shared_node *shared = shared_around(node);
     ZKL_EACH (zkl_contender, c, &shared->holders, member) {
         zkl_contender_revoked(c);
     }
@@ -314,7 +313,7 @@ static zkl_shared_node *shared_new(zkl_line *line, zkl_kind kind) {
     zkl_shared_node *shared = calloc(1, sizeof *shared);
     if (!shared)
         return NULL;
-    shared->compound = (zkl_compound){node_changed, node_revoked, NULL};
+    shared->node_listener = (zkl_contender_listener){node_changed, node_revoked, NULL};
     shared->listener = (zkl_listener){.dirty = line_dirty,
                                       .dismissed = line_dismissed,
                                       .hurried = line_hurried,
@@ -384,9 +383,9 @@ static void adopt(zkl_shared_node *shared, const zkl_sharing *sharing) {
 /* Does now what the end of the step would do, and returns the result instead of posting an event.
  * Afterwards the shared node may be gone. */
 static void look_at_once(zkl_shared_node *shared, zkl_contender *c, int64_t *token) {
-    c->mute = true;
+    c->listener = &zkl_listener_host_in_call;
     zkl_shared_node_advance(shared);
-    c->mute = false;
+    c->listener = &zkl_listener_host;
     *token = c->token; /* 0: it does not hold */
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* node: one node in a line on which several callers of this client take turns (fair = false): a
  * grant from one to the next needs no traffic. To the host the callers are contenders, but they are
- * in no line (sharer.h). The node is a contender in its line like any other, and knows only that it
- * is part of a compound. Under the client's mutex.
+ * in no line (sharer.h). The node is a contender in its line like any other, with the shared
+ * node as its listener. Under the client's mutex.
  *
  * A client has one open shared node in a line. It keeps the node for a while when no caller wants
  * it (linger.h), but lets it go at once when another client's waiter stands behind it. Such a

@@ -17,8 +17,8 @@ typedef enum zkl_remote_waiters {
 
 typedef struct zkl_shared_node zkl_shared_node;
 struct zkl_shared_node {
-    zkl_compound compound; /* hears of the node's events */
-    zkl_listener listener; /* hears of the line's events */
+    zkl_contender_listener node_listener; /* hears of the node */
+    zkl_listener listener;                /* hears of the line */
     zkl_context *context;
     zkl_line *line;
     zkl_kind kind;       /* LOCK, READ or WRITE */

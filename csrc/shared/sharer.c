@@ -54,7 +54,7 @@ static void cancel(zkl_contender *c, zkl_status status) {
 static void drop(zkl_contender *c) {
     if (c->phase != ZKL_OVER)
         c->context->counters.abandoned++;
-    c->hosted = false;
+    c->listener = &zkl_listener_nobody;
     cancel(c, ZKL_CANCELLED);
     give_up(c);
     zkl_shared_node *rests_on = zkl_sharer_of(c)->shared;
@@ -119,7 +119,7 @@ zkl_contender *zkl_sharer_new(zkl_shared_node *shared, uint64_t tag, const zkl_t
         return NULL;
     zkl_contender *c = &made->contender;
     made->path = shared->line->path;
-    zkl_contender_init(c, shared->line->common, tag, terms, NULL);
+    zkl_contender_init(c, shared->line->common, tag, terms, &zkl_listener_host);
     c->call = &sharers;
     c->timer.fire = sharer_timer;
     zkl_handoff_wait(shared, c);

@@ -27,13 +27,13 @@ static unsigned leases_of(const fake_caller *caller) {
 
 /* ---- what must be true after every step ---- */
 
-/* The next member of the line after `after` that is part of `compound`; NULL: of any. */
+/* The next member of the line after `after` that is a part with that listener; NULL: with any. */
 static const zkl_contender *part_after(const zkl_line *line, const zkl_contender *after,
-                                       const zkl_compound *compound) {
+                                       const zkl_contender_listener *listener) {
     bool past = !after;
     for (const zkl_list_item *item = line ? line->members.first : NULL; item; item = item->next) {
         const zkl_contender *c = ZKL_CONTAINER_OF(item, zkl_contender, member);
-        if (past && c->phase != ZKL_OVER && c->compound && (!compound || c->compound == compound))
+        if (past && c->phase != ZKL_OVER && c->part && (!listener || c->listener == listener))
             return c;
         past = past || c == after;
     }
@@ -57,8 +57,8 @@ static size_t check_leases(const fake_caller *caller) {
     const zkl_contender *first = held_at(caller, LEASES);
     unsigned count = 0;
     size_t there = 0;
-    for (const zkl_contender *c = part_after(first->line, NULL, first->compound); c;
-         c = part_after(first->line, c, first->compound), count++) {
+    for (const zkl_contender *c = part_after(first->line, NULL, first->listener); c;
+         c = part_after(first->line, c, first->listener), count++) {
         CHECK(c->phase == ZKL_HELD);
         there += random_check_node(caller->client, c) != NULL;
     }
@@ -173,7 +173,7 @@ static size_t leases_coming(void) {
         return 0;
     for (fake_client *client = zk->clients; client; client = client->next) {
         const zkl_line *line = zkl_lines_find(&client->lines, directories[LEASES]);
-        while ((c = part_after(line, c, gate->compound)))
+        while ((c = part_after(line, c, gate->listener)))
             n++;
     }
     CHECK(n > 0);
@@ -198,11 +198,11 @@ static void check_counts(void) {
 
 /* Somebody else is before it, at one of its paths at least. */
 static bool is_behind(const fake_client *client, const zkl_contender *caller) {
-    if (!caller->compound)
+    if (!caller->part)
         return !random_is_first(caller);
     for (unsigned i = 0; i < PATHS; i++) {
         const zkl_line *line = zkl_lines_find(&client->lines, directories[i]);
-        const zkl_contender *part = part_after(line, NULL, caller->compound);
+        const zkl_contender *part = part_after(line, NULL, caller->listener);
         if (part && !random_is_first(part))
             return true;
     }

@@ -61,8 +61,8 @@ static void check_phase(subject of, const zkl_contender *c) {
     must(of, !c->under.token || c->terms.kind == ZKL_KIND_READ,
          "only a read is taken under a write");
     must(of,
-         !c->end.doubtful ||
-             (c->phase == ZKL_OVER && c->outcome == ZKL_OK && c->end.witness && c->hosted),
+         !c->end.doubtful || (c->phase == ZKL_OVER && c->outcome == ZKL_OK && c->end.witness &&
+                              c->listener == &zkl_listener_host),
          "a member in doubt was released, and is its own witness");
     must(of, !c->end.witness || (c->phase != ZKL_WAITING && c->name),
          "a witness has a node with which somebody held");
@@ -259,7 +259,7 @@ static void check_is_run_again(subject of, const zkl_line *line, const zkl_conte
         return;
     switch (c->node) {
     case ZKL_NODE_NONE: /* a compound's parts wait for each other */
-        must(of, c->compound || line->retry.at || c->dispatch.state != ZKL_DISPATCH_NONE,
+        must(of, c->part || line->retry.at || c->dispatch.state != ZKL_DISPATCH_NONE,
              "who has no node gets one");
         break;
     case ZKL_NODE_UNKNOWN:
@@ -328,7 +328,7 @@ static void check_shared_node(const zkl_line *line, const zkl_shared_node *share
     const subject of = {line, node};
     const bool held = node->phase == ZKL_HELD;
     must(of,
-         node->line == line && node->compound == &shared->compound &&
+         node->line == line && node->listener == &shared->node_listener &&
              (held || node->phase == ZKL_WAITING),
          "a shared node's node is in its line");
     must(of, held == shared->entered, "a shared node is entered when its node is held");

@@ -168,7 +168,7 @@ end
 ---@param here thread|table the running coroutine, or `owner.main`
 function Hold:hand_out(here)
   local client = self.lock_path.client
-  self.contender:hand(self.token, self.listener)
+  self.contender:hand(self.listener)
   self.handed = true
   self.lock_path:show(self, owner.seen_by_core(client, self.whose))
   if not client.holds:hand_out(self, here) then self.contender:add(1) end -- the last step: nothing after it raises
