@@ -14,7 +14,7 @@ local PATIENCE = require("spec.support.wait").PATIENCE
 --- Runs a block of sh in a folder; what it printed.
 local function run(text, at)
   local shell = process.spawn { "sh", "-ec", text, cwd = at,
-    env = { PATH = at .. ":" .. os.getenv("PATH"), HOME = at, LUA_INIT = false } }
+    env = { PATH = at .. ":" .. os.getenv("PATH"), HOME = at, LUA_INIT = false, LD_PRELOAD = false } }
   shell:close_input()
   local code = shell:wait(PATIENCE)
   return code, shell:stdout(), shell:stderr()

@@ -124,12 +124,12 @@ describe("more watches than the servers take in one packet", function()
     return took
   end
 
-  it("lets a client that holds two thousand locks reconnect #once", function()
-    holds_survive(2200, 480, PATIENCE)
+  it("lets a client that holds a megabyte of paths reconnect #once", function()
+    holds_survive(530, 2000, PATIENCE)
   end)
 
-  it("lets a client that waits for a thousand locks reconnect #once", function()
-    waiters_survive(1200, 480, PATIENCE)
+  it("lets a client that waits at half a megabyte of paths reconnect #once", function()
+    waiters_survive(290, 2000, PATIENCE)
   end)
 
   --- Watches the children of as many missing nodes as a client may, then creates them.
