@@ -7,8 +7,6 @@ CFLAGS ?= -O2 -g
 JOBS = $(shell nproc 2>/dev/null || echo 2)
 # Which specs, and more arguments for busted: SPECS="spec/locks --filter='waits for ever'"; without a file: all
 SPECS =
-ASAN_SPECS =
-TSAN_SPECS =
 
 # The specs with other languages' libraries, whose packages are large: under Lua 5.4 only. NEIGHBOURS= leaves them out.
 NEIGHBOURS = $(and $(filter 5.4,$(LUAS)),$(or $(if $(SPECS),,yes),$(findstring neighbours,$(SPECS))))
@@ -61,8 +59,8 @@ help:
 	@echo '  make mutants  what unit tests and simulation do not notice, if it is changed: COUNT=200 SEED=1 FILES=csrc/line/answer.c'
 	@echo '  make bare    the commands of the README in a fresh minimal Debian: as root, for half an hour: BARE="make demo"'
 	@echo '  make lint    formatting and static checks'
-	@echo '  make asan    the specs with AddressSanitizer, LeakSanitizer and UBSan'
-	@echo '  make tsan    the specs with ThreadSanitizer'
+	@echo '  make asan    the specs with AddressSanitizer, LeakSanitizer and UBSan: SPECS=spec/locks'
+	@echo '  make tsan    the specs with ThreadSanitizer: SPECS=spec/locks'
 	@echo '  make platforms  the unit tests, and a lock beside one of this machine, on arm64, s390x and i386 in qemu and with musl: PLATFORMS="arm64 musl"'
 	@echo '  make bench   the measurements'
 	@echo '  make duel    the same commands under zklock run, etcdctl lock and flock, for a minute: for how long do two run at once?'
@@ -269,24 +267,26 @@ mutants: deps
 	@exec env $(call try_mutants,,$(if $(filter command%,$(origin COUNT)),$(COUNT),200),$(if \
 		$(filter command%,$(firstword $(origin SEED))),$(SEED),1))
 
+asan: LOGS = build/asan/log
 asan: deps
-	@rm -rf build/asan/log && mkdir -p build/asan/log
+	@rm -rf $(LOGS) && mkdir -p $(LOGS)
 	@$(call instrumented,asan,unit build/asan/5.4/zklock/core.so build/asan/5.4/host build/asan/5.4/scarce/scarce.so \
 		build/asan/luajit/zklock/core.so build/asan/sim/simulation build/asan/zklock)
 	@$(submake) build/luajit/zklock/core.so
-	@exec $(SUITES) -j 1 -l 1800 -o build/asan/log \
-		'unit=$(unit_asan)' \
-		'sim=$(call sanitized_asan,build/asan/report) build/asan/sim/simulation 60' \
-		'memory=$(memory_asan)' \
-		'5.4=$(call under_asan,$(call specs,5.4,build/asan,$(ASAN_SPECS),bare))' \
-		'nginx=$(nginx_asan)'
+	@exec $(SUITES) -j $(AT_ONCE) -l 3600 -o $(LOGS) \
+		$(call specs_under,asan) \
+		$(if $(EVERYTHING),$(call shared,nginx,2,$(nginx_asan)) \
+			'memory=$(memory_asan)' \
+			'unit=$(unit_asan)' \
+			'sim=$(sanitized_asan) build/asan/sim/simulation 60')
 
+tsan: LOGS = build/tsan/log
 tsan: deps
-	@rm -rf build/tsan/log && mkdir -p build/tsan/log
+	@rm -rf $(LOGS) && mkdir -p $(LOGS)
 	@$(call instrumented,tsan,unit build/tsan/5.4/zklock/core.so build/tsan/5.4/host build/tsan/zklock)
-	@exec $(SUITES) -j 1 -l 1800 -o build/tsan/log \
-		'unit=$(unit_tsan)' \
-		'5.4=$(call under_tsan,$(call specs,5.4,build/tsan,$(TSAN_SPECS),bare))'
+	@exec $(SUITES) -j $(AT_ONCE) -l 3600 -o $(LOGS) \
+		$(call specs_under,tsan) \
+		$(if $(EVERYTHING),'unit=$(unit_tsan)')
 
 # In a fresh minimal Debian, from a fresh clone: a package that tools/deps.sh does not name is missing there.
 BARE =

@@ -1,20 +1,24 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs a command whose processes, children included, write their sanitizer reports to PREFIX.PID; shows the reports
-# afterwards. Fails if the command failed or a report was written.
+# Runs a command whose processes, children included, write their sanitizer reports to a folder of this run alone; shows
+# the reports afterwards, also when a signal has ended the command. Fails if the command failed or a report was written.
 #
 # LeakSanitizer itself crashes now and then when a thread ends while it looks ("Tracer caught signal 11"): those processes
 # were not looked at for leaks, which is counted and is no finding.
-# usage: tools/sanitized.sh PREFIX COMMAND...
+# usage: tools/sanitized.sh COMMAND...
 set -u
 
-prefix=$1
-shift
-rm -f "$prefix".*
+reports=$(mktemp -d) || exit 1
+trap 'rm -rf "$reports"' EXIT
+trap : HUP INT TERM
+chmod 1777 "$reports" # some processes are another user's
+for sanitizer in ASAN UBSAN TSAN; do
+    eval "export ${sanitizer}_OPTIONS=\"\${${sanitizer}_OPTIONS:-}:log_path=\$reports/report\""
+done
 "$@"
 status=$?
 unseen=0
-for report in "$prefix".*; do
+for report in "$reports"/*; do
     if [ ! -e "$report" ]; then
         continue
     elif grep -q '^Tracer caught signal' "$report" &&

@@ -39,8 +39,9 @@ spec_options = $(filter-out spec spec/%,$(SPECS))
 # Some run without a sanitizer (#bare), which would look at other programs, or end ours for what libzookeeper does.
 specs = $(call lua,$1,$2) $(BUSTED) --exclude-tags=neighbours,flood,long,platforms$(if $4,$(comma)$4) $3 \
 	$(spec_options) $(or $5,$(spec_files))
+quick = $(if $(filter spec spec/%,$(SPECS)),,$(QUICK))
 # $(call quick_specs,VERSION): those of `make test`. Of other Luas than 5.4, only what may differ there.
-quick_specs = $(call specs,$1,build,,$(call but_for_$1),$(if $(filter spec spec/%,$(SPECS)),,$(QUICK)))
+quick_specs = $(call specs,$1,build,,$(call but_for_$1),$(quick))
 but_for_luajit = once
 but_for_5.1 = slow$(comma)once
 but_for_5.2 = slow$(comma)once
@@ -77,11 +78,11 @@ instrumented = $(submake) B=build/$1 SANITIZE="$(if $(filter asan,$1),$(ASAN),$(
 # $(call checked,TARGETS): not instrumented, but with ZKL_CHECK
 checked = $(submake) B=build/checked SANITIZE=-DZKL_CHECK $1
 
-# $(call asan_env,REPORT): where reports go, REPORT.PID. They are what counts, not the exit code, which a spec would see.
-# The specs of the command line run the instrumented one.
+# tools/sanitized.sh adds where reports go. They are what counts, not the exit code, which a spec would see. The specs of
+# the command line run the instrumented one.
 asan_env = ZKLOCK_COMMAND=$(CURDIR)/build/asan/zklock LSAN_OPTIONS=suppressions=$(CURDIR)/tools/lsan.supp:print_suppressions=0 \
-	ASAN_OPTIONS=detect_leaks=1:exitcode=0:log_path=$(CURDIR)/$1 UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/$1
-tsan_env = ZKLOCK_COMMAND=$(CURDIR)/build/tsan/zklock TSAN_OPTIONS=$(subst $(space),:,suppressions=$(CURDIR)/tools/tsan.supp log_path=$(CURDIR)/build/tsan/report \
+	ASAN_OPTIONS=detect_leaks=$1:exitcode=0 UBSAN_OPTIONS=print_stacktrace=1
+tsan_env = ZKLOCK_COMMAND=$(CURDIR)/build/tsan/zklock TSAN_OPTIONS=$(subst $(space),:,suppressions=$(CURDIR)/tools/tsan.supp \
 	exitcode=66 die_after_fork=0 ignore_noninstrumented_modules=1 second_deadlock_stack=1)
 
 # The interpreter is not instrumented, so the sanitizer's library is loaded before it. Lua processes that a spec starts
@@ -92,17 +93,20 @@ runtime = $(shell realpath "$$($(CC) -print-file-name=lib$1.so)")
 # gcc's ThreadSanitizer cannot live with as much address randomization as new kernels use.
 fixed_addresses = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
-# $(call under_asan,COMMAND[,REPORT]), $(call under_tsan,COMMAND): fails if anything is reported
-sanitized_asan = $(call asan_env,$1) tools/sanitized.sh $1
-under_asan = $(call sanitized_asan,$(or $2,build/asan/report)) $(call preload,asan) $1
-under_tsan = $(tsan_env) $(fixed_addresses) tools/sanitized.sh build/tsan/report $(call preload,tsan) $1
+# These fail if anything is reported: $(call under_asan,COMMAND), $(call under_tsan,COMMAND) of an interpreter,
+# $(sanitized_asan), $(sanitized_tsan) before an instrumented program.
+sanitized_asan = $(call asan_env,1) tools/sanitized.sh
+sanitized_tsan = $(tsan_env) $(fixed_addresses) tools/sanitized.sh
+under_asan = $(sanitized_asan) $(call preload,asan) $1
+under_tsan = $(sanitized_tsan) $(call preload,tsan) $1
 
-unit_asan = $(call sanitized_asan,build/asan/report) tools/unit.sh build/asan/unit
-unit_tsan = $(tsan_env) $(fixed_addresses) tools/sanitized.sh build/tsan/report tools/unit.sh build/tsan/unit
-memory_asan = $(call under_asan,$(call memory,5.4,build/asan,engine script callbacks state),build/asan/memory)
+unit_asan = $(sanitized_asan) tools/unit.sh build/asan/unit
+# The longest of them have one thread.
+unit_tsan = LEAVE_OUT="line_random_test compound_random_test validity_model_test" $(sanitized_tsan) tools/unit.sh build/tsan/unit
+memory_asan = $(call under_asan,$(call memory,5.4,build/asan,engine script callbacks state))
+# $(call specs_under,asan|tsan): those of `make test` under Lua 5.4. spec/harness looks at tools.
+specs_under = $(call shared,5.4,$(if $(SPECS),1,$(SHARES)),$(call under_$1,$(call specs,5.4,build/$1,,bare,$(quick))))
 
 # nginx does not free everything at its end, and is itself not instrumented: what it loads is.
-nginx_asan = NGINX_PRELOAD=$(call runtime,asan) NGINX_BUILD=$(CURDIR)/build/asan/luajit \
-	ASAN_OPTIONS=detect_leaks=0:log_path=$(CURDIR)/build/asan/report \
-	UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/build/asan/report \
-	tools/sanitized.sh build/asan/report env $(call lua,luajit) $(BUSTED) $(ASAN_SPECS) spec/nginx
+nginx_asan = NGINX_PRELOAD=$(call runtime,asan) NGINX_BUILD=$(CURDIR)/build/asan/luajit $(call asan_env,0) \
+	tools/sanitized.sh env $(call specs,luajit,build,,bare,spec/nginx)
