@@ -7,7 +7,7 @@ local process = require "spec.support.process"
 
 local HEADER = "csrc/zklock.h"
 
-describe("the ABI #once #bare", function()
+describe("the ABI #once", function()
   local tree
 
   local function run(...)

@@ -13,7 +13,7 @@ local HEAD = [[
   end
 ]]
 
-describe("spec/support/again.lua #once #bare", function()
+describe("spec/support/again.lua #once", function()
   --- What busted says of these tests, and its exit status.
   local function run(tests)
     local file = folder.file("planted_spec.lua", HEAD .. tests)

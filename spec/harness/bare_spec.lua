@@ -29,7 +29,7 @@ local function is_possible()
   return process.spawn({ "unshare", "--mount", "--pid", "--fork", "--propagation", "private", "true" }):wait() == 0
 end
 
-describe("tools/bare.sh #once #bare", function()
+describe("tools/bare.sh #once", function()
   local stubs, tmp
 
   local function write(name, text)

@@ -13,7 +13,7 @@ local ENV = { GIT_CONFIG_GLOBAL = "/dev/null", GIT_CONFIG_SYSTEM = "/dev/null", 
   GIT_INDEX_FILE = false, GIT_AUTHOR_NAME = "A", GIT_AUTHOR_EMAIL = "a@example.com", GIT_COMMITTER_NAME = "A",
   GIT_COMMITTER_EMAIL = "a@example.com", LD_PRELOAD = false }
 
-describe("the check of commit messages #once #bare", function()
+describe("the check of commit messages #once", function()
   local tree
 
   local function run(cwd, ...)

@@ -30,7 +30,7 @@ local function crowd_of(id)
   return result
 end
 
-describe("the contest #once #bare", function()
+describe("the contest #once", function()
   it("sees one that does not lock oversell, and be held by two at once", function()
     assert.is_true(truth.play_calm(peers.broken).oversold > 0)
     assert.is_true(crowd_of("broken").overlaps > 0)

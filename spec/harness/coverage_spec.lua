@@ -25,7 +25,7 @@ zookeeper/heart.c: a = 7; -- elsewhere: a spec
 state: OFF -> ON -- it stays off
 ]]
 
-describe("make coverage #once #bare", function()
+describe("make coverage #once", function()
   local toy, tree
 
   local function run(...)

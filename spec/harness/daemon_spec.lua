@@ -5,7 +5,7 @@ local file = require "spec.support.file"
 local folder = require "spec.support.folder"
 local process = require "spec.support.process"
 
-describe("a suite that needs a program #once #bare", function()
+describe("a suite that needs a program #once", function()
   it("is skipped with one line where the program is missing, and never passes", function()
     local path = folder.new("daemon") .. "/missing_spec.lua"
     file.write(path, [[

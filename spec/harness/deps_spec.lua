@@ -40,7 +40,7 @@ case " $* " in
 esac
 ]]
 
-describe("tools/deps.sh #once #bare", function()
+describe("tools/deps.sh #once", function()
   local stubs, policy
 
   local function write(name, text)

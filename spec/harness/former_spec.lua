@@ -10,7 +10,7 @@ local ENV = { GIT_CONFIG_GLOBAL = "/dev/null", GIT_CONFIG_SYSTEM = "/dev/null", 
   GIT_INDEX_FILE = false, GIT_CEILING_DIRECTORIES = "/", GIT_AUTHOR_NAME = "A", GIT_AUTHOR_EMAIL = "a@example.com",
   GIT_COMMITTER_NAME = "A", GIT_COMMITTER_EMAIL = "a@example.com", LD_PRELOAD = false }
 
-describe("tools/former.sh #once #bare", function()
+describe("tools/former.sh #once", function()
   local tree
 
   local function run(...)

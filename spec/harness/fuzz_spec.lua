@@ -36,7 +36,7 @@ local CALLED = stack("strlen libc.so.6", "zkl_outgoing_request_is_made /z/csrc/z
   "process_completions /src/zookeeper.c:2600", "start_thread nptl/pthread_create.c:442")
 local ASSERTION = "stream: /build/zookeeper-client-c/src/zookeeper.c:99: zookeeper_process: Assertion `cptr' failed.\n"
 
-describe("fuzz/known.sh #once #bare", function()
+describe("fuzz/known.sh #once", function()
   --- The function of a known death; or nil.
   local function known(log)
     local run = process.spawn { "fuzz/known.sh", folder.file("log", log) }

@@ -9,7 +9,7 @@ local TOOL = "tools/licence.lua"
 local ENV = { GIT_CONFIG_GLOBAL = "/dev/null", GIT_CONFIG_SYSTEM = "/dev/null", GIT_DIR = false, GIT_WORK_TREE = false,
   GIT_INDEX_FILE = false, GIT_CEILING_DIRECTORIES = "/", LD_PRELOAD = false }
 
-describe("the check of licence lines #once #bare", function()
+describe("the check of licence lines #once", function()
   local tree
 
   local function run(...)

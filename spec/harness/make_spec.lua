@@ -35,7 +35,7 @@ local function goals()
   return found
 end
 
-describe("the Makefile #once #bare", function()
+describe("the Makefile #once", function()
   for _, goal in ipairs(INSTALL) do
     it("has packages installed before " .. goal .. ", and none with DEPS=", function()
       local said, code = make("-n", goal)

@@ -79,7 +79,7 @@ cc -O0 --coverage -c -o build/coverage/engine/toy.o csrc/toy.c
 cc -O0 --coverage -o build/coverage/unit/toy_test spec/unit/toy.c build/coverage/engine/toy.o
 ]]
 
-describe("make mutants #once #bare", function()
+describe("make mutants #once", function()
   local toy, tree
 
   local function run(...)
@@ -218,7 +218,7 @@ describe("make mutants #once #bare", function()
   end)
 end)
 
-describe("the changes of make mutants #once #bare", function()
+describe("the changes of make mutants #once", function()
   local syntax, source
 
   setup(function() syntax, source = require "tools.mutants.syntax", folder.new("changes") .. "/one.c" end)
@@ -282,7 +282,7 @@ describe("the changes of make mutants #once #bare", function()
   end)
 end)
 
-describe("the check of the entries about mutants #once #bare", function()
+describe("the check of the entries about mutants #once", function()
   local root
 
   setup(function() root = folder.new("stale") end)

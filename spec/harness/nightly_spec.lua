@@ -25,7 +25,7 @@ local function parts(...)
   return commands, limits
 end
 
-describe("make nightly #once #bare", function()
+describe("make nightly #once", function()
   it("has every part that is too long for each change, each with a limit", function()
     local _, limits = parts()
     for _, name in ipairs(PARTS) do assert.is_truthy(limits[name], name) end

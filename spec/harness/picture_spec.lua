@@ -4,7 +4,7 @@
 local file = require "spec.support.file"
 local process = require "spec.support.process"
 
-describe("tools/picture.lua #once #bare", function()
+describe("tools/picture.lua #once", function()
   local function draw(shown, title)
     local one = process.spawn { "lua5.4", "tools/picture.lua", title or "a title", env = process.PLAIN }
     one:write(shown)

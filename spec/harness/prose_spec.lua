@@ -5,7 +5,7 @@ local file = require "spec.support.file"
 local folder = require "spec.support.folder"
 local process = require "spec.support.process"
 
-describe("tools/prose.lua #once #bare", function()
+describe("tools/prose.lua #once", function()
   local tree
 
   before_each(function() tree = folder.new("prose") end)

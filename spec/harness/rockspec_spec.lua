@@ -7,7 +7,7 @@ local process = require "spec.support.process"
 
 local SCM, RELEASE = "rockspec/zklock-scm-1.rockspec", "rockspec/zklock-0.1.0-1.rockspec"
 
-describe("tools/rockspec.lua #once #bare", function()
+describe("tools/rockspec.lua #once", function()
   local tree
 
   local function run(...)

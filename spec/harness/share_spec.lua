@@ -16,7 +16,7 @@ local SPEC = [=[it("is file %d", function()
   ]]
 end)]=]
 
-describe("spec/support/share.lua #once #bare", function()
+describe("spec/support/share.lua #once", function()
   local function busted()
     local which = process.spawn { "sh", "-c", "command -v busted" }
     assert.equal(0, (which:wait(PATIENCE)))

@@ -3,7 +3,7 @@
 
 local process = require "spec.support.process"
 
-describe("a soak's checks #once #bare", function()
+describe("a soak's checks #once", function()
   --- What the script prints, and its exit status.
   local function run(script)
     local one = process.spawn { "lua5.4", "-e", 'local checks = require "soak.checks" ' .. script,

@@ -20,7 +20,7 @@ fi
 echo 12 passed, 0 failed
 ]]
 
-describe("tools/steady.sh #once #bare", function()
+describe("tools/steady.sh #once", function()
   local here, ledger, done
 
   local function sh(script)

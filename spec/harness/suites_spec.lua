@@ -9,7 +9,7 @@ local unpack = unpack or table.unpack -- luacheck: ignore 143
 
 local WELL, HANGS = "echo 3 passed, 0 failed", "exec sleep 1000"
 
-describe("tools/suites.lua #once #bare", function()
+describe("tools/suites.lua #once", function()
   local logs
 
   before_each(function() logs = folder.new("suites") end)

@@ -8,7 +8,7 @@ local survivor = require "spec.support.survivor"
 local uv = require "luv"
 local wait = require "spec.support.wait"
 
-describe("a process that has not ended #once #bare", function()
+describe("a process that has not ended #once", function()
   it("is told with its threads, its log and its child", function()
     local log = folder.new("survivor") .. "/error.log"
     local shell = process.spawn { "sh", "-c", 'echo "the last words" >&2; sleep 600 & echo "$!"; wait', "the-shell",

@@ -6,7 +6,7 @@ local process = require "spec.support.process"
 
 local BOUND, SLEEP, PORT = "a time that has passed has an upper bound", "a sleep waits", "a port is drawn"
 
-describe("tools/timing.lua #once #bare", function()
+describe("tools/timing.lua #once", function()
   --- What it says of a spec with these lines, and its exit status.
   local function check(...)
     local specs = folder.new("specs")

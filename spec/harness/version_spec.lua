@@ -11,7 +11,7 @@ local PRESENT = dofile(TRUTH)
 local UNRELEASED = "# Changelog\n\n## [Unreleased]\n\nThe first release will be 1.0.0. "
   .. "Until then the tree calls itself 0.1.0.\n\n### Added\n\n- A lock.\n"
 
-describe("tools/version.lua #once #bare", function()
+describe("tools/version.lua #once", function()
   local tree
 
   local function run(...)
@@ -100,7 +100,7 @@ describe("tools/version.lua #once #bare", function()
   end)
 end)
 
-describe("the version of this tree #once #bare", function()
+describe("the version of this tree #once", function()
   it("is that of the module and of the command line", function()
     assert.equal("zklock " .. PRESENT, require("zklock")._VERSION)
   end)
