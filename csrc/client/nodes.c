@@ -169,32 +169,19 @@ bool zkl_waiting_node(zkl_contender *contender, char *path, size_t size) {
     return fits;
 }
 
-/* What a slow wait has read of the first node, if that one is still the first. */
-static const char *holder_of(const zkl_line *line) {
-    const zkl_first_node *first = line->first;
-    const bool known = first && first->name && !first->reading && line->snapshot.count &&
-                       strcmp(first->name, line->snapshot.children[0].name) == 0;
-    return known ? first->owner : "";
-}
-
 static bool look_ahead(const zkl_contender *c, zkl_front *front) {
     const zkl_snapshot *snapshot = &c->line->snapshot;
     const size_t own = zkl_snapshot_find(snapshot, c->name);
     if (own == ZKL_NOT_FOUND)
         return false;
-    *front = (zkl_front){.ahead = 0};
-    const zkl_child *next = NULL;
-    for (size_t i = 0; i < own; i++) {
-        if (zkl_verdict_blocks(&snapshot->children[i], snapshot->children[own].kind)) {
-            front->ahead++;
-            next = &snapshot->children[i];
-        }
-    }
-    if (next) {
-        front->own = next->mine != NULL;
-        snprintf(front->next, sizeof front->next, "%s", next->name);
-        snprintf(front->holder, sizeof front->holder, "%s", holder_of(c->line));
-    }
+    const zkl_ahead ahead = zkl_verdict_ahead(snapshot->children, own);
+    *front = (zkl_front){.ahead = ahead.count};
+    if (ahead.nearest == ZKL_NOBODY)
+        return true;
+    const zkl_child *next = &snapshot->children[ahead.nearest];
+    front->own = next->mine != NULL;
+    snprintf(front->next, sizeof front->next, "%s", next->name);
+    snprintf(front->holder, sizeof front->holder, "%s", zkl_slow_owner(c->line));
     return true;
 }
 

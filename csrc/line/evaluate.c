@@ -20,56 +20,38 @@
 
 /* ---- how many callers of this client wait ---- */
 
-/* The kinds of our contenders that hold, or that came before the current one. */
-typedef struct before {
-    bool kinds[ZKL_KINDS];
-} before;
-
-static bool blocks(const before *ours, zkl_kind kind) {
-    for (zkl_kind k = ZKL_KIND_LOCK; k < ZKL_KINDS; k++)
-        if (ours->kinds[k] && zkl_verdict_blocks(&(zkl_child){.kind = k}, kind))
-            return true;
-    return false;
-}
-
-static before holders(const zkl_line *line) {
-    before ours = {{false}};
-    for (zkl_kind k = ZKL_KIND_LOCK; k < ZKL_KINDS; k++)
-        ours.kinds[k] = line->tally.held[k] > 0;
-    return ours;
-}
-
 /* How many of ours wait: those that the servers have shown to wait, and those that came after one
  * of ours that blocks them. At the end `ours` has the kinds of all, and `last` is the last comer
  * that may be refused. */
-static size_t count(const zkl_line *line, before *ours, zkl_contender **last) {
+static size_t count(const zkl_line *line, zkl_kinds *ours, zkl_contender **last) {
     size_t waiting = 0;
-    *ours = holders(line);
+    *ours = zkl_line_kinds_held(line, NULL);
     *last = NULL;
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         if (c->phase != ZKL_WAITING)
             continue;
-        if (!c->part && !c->under.token && (c->queue.queued || blocks(ours, c->terms.kind))) {
+        if (!c->part && !c->under.token &&
+            (c->queue.queued || zkl_verdict_blocked(*ours, c->terms.kind))) {
             waiting++;
             if (c->terms.max_waiting && !c->queue.settled)
                 *last = c;
         }
-        ours->kinds[c->terms.kind] = true;
+        *ours |= ZKL_KINDS_OF(c->terms.kind);
     }
     return waiting;
 }
 
 bool zkl_max_waiting_refuses(const zkl_line *line, const zkl_terms *terms) {
-    before ours;
+    zkl_kinds ours;
     zkl_contender *last;
     if (!terms->max_waiting || terms->under)
         return false;
     const size_t waiting = count(line, &ours, &last);
-    return blocks(&ours, terms->kind) && waiting >= terms->max_waiting - 1;
+    return zkl_verdict_blocked(ours, terms->kind) && waiting >= terms->max_waiting - 1;
 }
 
 void zkl_max_waiting_thin(zkl_line *line) {
-    before ours;
+    zkl_kinds ours;
     zkl_contender *last;
     line->too_many = false;
     while (line->tally.bounded) {

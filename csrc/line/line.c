@@ -87,12 +87,7 @@ bool zkl_line_quit(zkl_line *line) {
 static bool is_held_here(const zkl_line *line, const zkl_terms *terms) {
     const zkl_contender *under =
         terms->under && terms->under->phase == ZKL_HELD ? terms->under : NULL;
-    for (zkl_kind k = ZKL_KIND_LOCK; k < ZKL_KINDS; k++) {
-        const size_t held = line->tally.held[k] - (under && under->terms.kind == k);
-        if (held && zkl_verdict_blocks(&(zkl_child){.kind = k}, terms->kind))
-            return true;
-    }
-    return false;
+    return zkl_verdict_blocked(zkl_line_kinds_held(line, under), terms->kind);
 }
 
 /* A read under a write takes the write's token and sequence. */

@@ -32,6 +32,14 @@ size_t zkl_line_node_length(const zkl_line *line, zkl_kind kind) {
     return strlen(line->path) + 1 + zkl_znode_length(kind);
 }
 
+zkl_kinds zkl_line_kinds_held(const zkl_line *line, const zkl_contender *except) {
+    zkl_kinds kinds = 0;
+    for (zkl_kind k = ZKL_KIND_LOCK; k < ZKL_KINDS; k++)
+        if (line->tally.held[k] > (except && except->terms.kind == k))
+            kinds |= ZKL_KINDS_OF(k);
+    return kinds;
+}
+
 bool zkl_line_counts(const zkl_line *line) {
     return line->tally.waiting[ZKL_KIND_LEASE] > 0;
 }

@@ -5,6 +5,7 @@
 #include "line/contender.h"
 #include "line/evaluate.h"
 #include "port/receiver.h"
+#include "recipe/verdict.h"
 #include "recipe/znode.h"
 #include "zklock.h"
 
@@ -15,6 +16,19 @@
 
 /* For so long a list shows who is first. */
 #define FRESH ZKL_SECOND
+
+/* What a line knows about its first node. It lives as long as the line. */
+typedef struct zkl_first_node {
+    zkl_receiver receiver;
+    zkl_line *line;
+    char *name;
+    char owner[160]; /* its data, cut; "": not known, or not yet */
+    bool reading;
+    bool read;      /* its data, which may be empty, are known */
+    zkl_list waits; /* slow waits whose warning waits for the answer */
+    zkl_list lists; /* those that wait for a list of the line */
+    zkl_list cut;   /* those that were told of while no server was in reach: the next list serves */
+} zkl_first_node;
 
 /* A wait that may become slow. Once it is, it may be in the list of those whose warning waits until
  * the line was listed, or its first node read. */
@@ -149,7 +163,17 @@ static void warn_of_first(slow_wait *slow, zkl_line *line, const char *name) {
 /* ---- a wait ---- */
 
 static const zkl_child *first_child(const zkl_line *line) {
-    return line && line->snapshot.count ? &line->snapshot.children[0] : NULL;
+    const size_t holder =
+        line ? zkl_verdict_holder(line->snapshot.children, line->snapshot.count) : ZKL_NOBODY;
+    return holder == ZKL_NOBODY ? NULL : &line->snapshot.children[holder];
+}
+
+const char *zkl_slow_owner(const zkl_line *line) {
+    const zkl_first_node *first = line->first;
+    const zkl_child *child = first_child(line);
+    const bool known =
+        first && first->name && !first->reading && child && strcmp(first->name, child->name) == 0;
+    return known ? first->owner : "";
 }
 
 /* Warns as the snapshot of the line says; NULL: it waits in none. */

@@ -9,22 +9,12 @@
 
 #include "line/line_state.h"
 
-/* What a line knows about its first node. It lives as long as the line. */
-typedef struct zkl_first_node {
-    zkl_receiver receiver;
-    zkl_line *line;
-    char *name;
-    char owner[160]; /* its data, cut; "": not known, or not yet */
-    bool reading;
-    bool read;      /* its data, which may be empty, are known */
-    zkl_list waits; /* slow waits whose warning waits for the answer */
-    zkl_list lists; /* those that wait for a list of the line */
-    zkl_list cut;   /* those that were told of while no server was in reach: the next list serves */
-} zkl_first_node;
-
 /* The contender has begun to wait, and after so long the wait is slow. Does nothing if the host has
  * no log; without memory there is no warning. */
 void zkl_slow_begin(zkl_contender *c, zkl_nanos after);
+
+/* The holder's data, truncated, if a warning has read them; otherwise "". */
+const char *zkl_slow_owner(const zkl_line *line);
 
 /* A list of the line was read; or could not be. */
 void zkl_slow_listed(zkl_line *line, bool ok);

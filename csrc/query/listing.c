@@ -50,24 +50,9 @@ static void not_sent(zkl_listing *listing, int rc) {
         finish(listing, zkl_status_of(rc));
 }
 
-/* Of the children before an entry, only the first of each kind matters: its sequence. */
-typedef struct ahead {
-    bool any[ZKL_KIND_LEASE + 1];
-    int32_t first[ZKL_KIND_LEASE + 1];
-} ahead;
-
-/* True if the child holds, because no child before it blocks it. */
-static bool holds(const ahead *before, const zkl_child *child) {
-    for (zkl_kind kind = ZKL_KIND_LOCK; kind <= ZKL_KIND_LEASE; kind++)
-        if (before->any[kind] && before->first[kind] != child->sequence &&
-            zkl_verdict_blocks(&(zkl_child){.kind = kind}, child->kind))
-            return false;
-    return true;
-}
-
 /* Drops the entries that are gone, and finds the holders among the others. */
 static void sum_up(zkl_listing *listing) {
-    ahead before = {.any = {false}};
+    zkl_walk walk = {0};
     zkl_child *children = listing->snapshot.children;
     size_t left = 0;
     for (size_t i = 0; i < listing->snapshot.count; i++) {
@@ -75,10 +60,7 @@ static void sum_up(zkl_listing *listing) {
         zkl_entry entry = listing->entries[i];
         if (entry.gone)
             continue;
-        entry.holder = holds(&before, &child);
-        if (!before.any[child.kind])
-            before.first[child.kind] = child.sequence;
-        before.any[child.kind] = true;
+        entry.holder = zkl_verdict_walk(&walk, &child);
         children[left] = child;
         listing->entries[left++] = entry;
     }

@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 #include "recipe/verdict.h"
 
-bool zkl_verdict_blocks(const zkl_child *ahead, zkl_kind kind) {
+/* The kinds that one of `kind` waits for. */
+static zkl_kinds blockers_of(zkl_kind kind) {
     switch (kind) {
     case ZKL_KIND_LOCK:
-        return ahead->kind == ZKL_KIND_LOCK;
+        return ZKL_KINDS_OF(ZKL_KIND_LOCK);
     case ZKL_KIND_READ:
-        return ahead->kind == ZKL_KIND_WRITE;
+        return ZKL_KINDS_OF(ZKL_KIND_WRITE);
     case ZKL_KIND_WRITE:
-        return ahead->kind == ZKL_KIND_WRITE || ahead->kind == ZKL_KIND_READ;
+        return ZKL_KINDS_OF(ZKL_KIND_WRITE) | ZKL_KINDS_OF(ZKL_KIND_READ);
     case ZKL_KIND_LEASE:
     case ZKL_KIND_NONE:
-        return false;
+        return 0;
     }
-    return false;
+    return 0;
+}
+
+bool zkl_verdict_blocked(zkl_kinds ahead, zkl_kind kind) {
+    return (ahead & blockers_of(kind)) != 0;
+}
+
+bool zkl_verdict_blocks(const zkl_child *ahead, zkl_kind kind) {
+    return zkl_verdict_blocked(ZKL_KINDS_OF(ahead->kind), kind);
 }
 
 /* Two children with one sequence: nobody can say which came first, so neither may hold. A read that
@@ -122,6 +131,30 @@ zkl_verdict zkl_verdict_of(const zkl_child *children, size_t count, size_t own, 
     if (blocker == ZKL_NOBODY)
         return without_blocker(ZKL_VERDICT_GRANTED);
     return (zkl_verdict){ZKL_VERDICT_WAIT, blocker, nearest_before(children, blocker, own)};
+}
+
+zkl_ahead zkl_verdict_ahead(const zkl_child *children, size_t own) {
+    zkl_ahead ahead = {.nearest = nearest_before(children, own, own)};
+    for (size_t i = ahead.nearest; i != ZKL_NOBODY; i = nearest_before(children, i, own))
+        ahead.count++;
+    return ahead;
+}
+
+size_t zkl_verdict_holder(const zkl_child *children, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (children[i].kind != ZKL_KIND_LEASE)
+            return i;
+    return count ? 0 : ZKL_NOBODY;
+}
+
+bool zkl_verdict_walk(zkl_walk *walk, const zkl_child *child) {
+    if (child->sequence != walk->sequence) {
+        walk->before |= walk->beside;
+        walk->beside = 0;
+    }
+    walk->sequence = child->sequence;
+    walk->beside |= ZKL_KINDS_OF(child->kind);
+    return !zkl_verdict_blocked(walk->before, child->kind);
 }
 
 static bool shares(zkl_kind kind) {

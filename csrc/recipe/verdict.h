@@ -45,9 +45,35 @@ typedef struct zkl_verdict {
     size_t second;
 } zkl_verdict;
 
-/* The rule of each kind: true if a child of `kind` waits for `ahead`, which came before it. A mutex
- * waits for every other child, a writer for readers and writers, a reader for writers only. */
+/* A set of kinds: of each one in it, the bit. */
+typedef uint8_t zkl_kinds;
+#define ZKL_KINDS_OF(kind) ((zkl_kinds)(1U << (kind)))
+
+/* The rule of each kind: true if one of `kind` waits for a child of one of the kinds, which came
+ * before it. A mutex waits for every other mutex, a writer for readers and writers, a reader for
+ * writers only. */
+bool zkl_verdict_blocked(zkl_kinds ahead, zkl_kind kind);
+/* The same for one child. */
 bool zkl_verdict_blocks(const zkl_child *ahead, zkl_kind kind);
+
+/* The children, sorted and prepared, that keep the one at `own` waiting. */
+typedef struct zkl_ahead {
+    size_t count;
+    size_t nearest; /* ZKL_NOBODY: none */
+} zkl_ahead;
+zkl_ahead zkl_verdict_ahead(const zkl_child *children, size_t own);
+
+/* The child with which somebody holds, if anybody does: the first one that is no lease, or else the
+ * first lease. ZKL_NOBODY: there is no child. */
+size_t zkl_verdict_holder(const zkl_child *children, size_t count);
+
+/* A walk over sorted children, one after the other; it begins with zeros. True if this one holds:
+ * no child with a smaller sequence blocks it. */
+typedef struct zkl_walk {
+    zkl_kinds before, beside; /* with a smaller sequence; with the same one as the latest */
+    int32_t sequence;         /* of the latest */
+} zkl_walk;
+bool zkl_verdict_walk(zkl_walk *walk, const zkl_child *child);
 
 /* Prepares a new list of children, sorted by sequence. Children may be removed later, but none
  * added. */

@@ -22,10 +22,10 @@ static bool is_lender(const zkl_child *child, const zkl_contender *node) {
 /* Only our own nodes, which are about to go, can stand before a held shared node. */
 static bool is_anybody_there(const zkl_shared_node *shared) {
     const zkl_snapshot *snapshot = &shared->line->snapshot;
-    const zkl_child own = {.kind = shared->contender->terms.kind};
+    const zkl_kinds own = ZKL_KINDS_OF(shared->contender->terms.kind);
     for (size_t i = 0; i < snapshot->count; i++) {
         const zkl_child *child = &snapshot->children[i];
-        if (child->mine != shared->contender && zkl_verdict_blocks(&own, child->kind) &&
+        if (child->mine != shared->contender && zkl_verdict_blocked(own, child->kind) &&
             !is_lender(child, shared->contender))
             return true;
     }

@@ -56,6 +56,16 @@ describe("zklock run #once", function()
       second:stderr())
   end)
 
+  it("counts no lease that has strayed into the line", function()
+    local semaphore = here:connect():semaphore(here.path, 1)
+    assert(semaphore:acquire(here.patience))
+    local line = here.path .. "/leases"
+    local one = here:connect { identifier = "db7:4242" }
+    assert(one:mutex(line):acquire(here.patience))
+    local waiter = start("--verbose", line, "true")
+    says(waiter, "zklock: waiting for " .. line .. ": 2nd of 2, held by db7:4242\n")
+  end)
+
   it("with --verbose says how many permits are taken, and that there is no server", function()
     local one, proxy = holder("--permits", "1"), here:proxy()
     local waiter = here:closes(command.start { "run", "-z", proxy.hosts, "--verbose", "--permits", "1", here.path,

@@ -155,6 +155,16 @@ static void the_first_node_is_read_once_for_all(void) {
     CHECK_INT(reads(), later);
 }
 
+static void a_stray_lease_in_front_does_not_hold(void) {
+    fake_directory(zk, LINE);
+    fake_stranger(zk, LINE, "%s-lease-");
+    const fake_caller *holder = fake_holder(two);
+    waiter();
+    fake_wait(zk, AFTER);
+    fake_settle_all(zk);
+    CHECK_WARNED(1, "db7:4242 holds", fake_node_of(holder));
+}
+
 static void another_holder_is_read_anew(void) {
     fake_caller *first = fake_holder(two), *second = fake_waiter(two);
     waiter();
@@ -493,6 +503,7 @@ int main(int argc, char **argv) {
         {"after for ever there is none", after_for_ever_there_is_none},
         {"it counts from the beginning of the wait", it_counts_from_the_beginning_of_the_wait},
         {"the first node is read once for all", the_first_node_is_read_once_for_all},
+        {"a stray lease in front does not hold", a_stray_lease_in_front_does_not_hold},
         {"another holder is read anew", another_holder_is_read_anew},
         {"another holder while the first node is read is read, too",
          another_holder_while_the_first_node_is_read_is_read_too},

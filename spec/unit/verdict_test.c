@@ -188,6 +188,36 @@ static zkl_verdict slow_verdict(const zkl_child *children, size_t own) {
     return v;
 }
 
+static bool is_ahead(const zkl_child *children, size_t i, size_t own) {
+    return children[i].sequence < children[own].sequence &&
+           waits_for[children[own].kind][children[i].kind];
+}
+
+/* Twins of one sequence are one writer for a reader. */
+static size_t count_ahead(const zkl_child *children, size_t own) {
+    const zkl_child *latest = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < own; i++) {
+        if (!is_ahead(children, i, own))
+            continue;
+        n += !latest || latest->sequence != children[i].sequence ||
+             children[own].kind != ZKL_KIND_READ;
+        latest = &children[i];
+    }
+    return n;
+}
+
+/* What is in front of each, and which of them hold. */
+static void check_front(const zkl_child *children, size_t own, zkl_walk *walk) {
+    const zkl_ahead ahead = zkl_verdict_ahead(children, own);
+    bool holds = true;
+    for (size_t i = 0; i < own; i++)
+        holds = holds && !is_ahead(children, i, own);
+    CHECK(zkl_verdict_walk(walk, &children[own]) == holds);
+    CHECK(holds == (ahead.nearest == ZKL_NOBODY));
+    CHECK_INT(ahead.count, count_ahead(children, own));
+}
+
 static bool is_tied(const zkl_child *children, size_t count, size_t own) {
     for (size_t i = 0; i < count; i++)
         if (i != own && children[i].sequence == children[own].sequence &&
@@ -241,9 +271,11 @@ static void agrees_with_a_look_at_each(void) {
                 children[count++] = children[i];
         if (count > 0)
             put_twins_around(children, count);
+        zkl_walk walk = {0};
         for (size_t own = 0; own < count; own++) {
             const zkl_verdict v = zkl_verdict_of(children, count, own, 0);
             check_note("round %u, the one at %zu", round, own);
+            check_front(children, own, &walk);
             if (is_tied(children, count, own)) {
                 CHECK_INT(v.outcome, ZKL_VERDICT_TIED);
                 continue;
@@ -290,6 +322,13 @@ static void another_kind_is_seen(void) {
     CHECK(!zkl_verdict_mixed(children, 1, ZKL_KIND_LEASE));
 }
 
+static void a_stray_lease_holds_nothing(void) {
+    const zkl_child queue[] = {S(0), S(1), W(2), R(3)}, leases[] = {S(4), S(5)};
+    CHECK_INT(zkl_verdict_holder(queue, 4), 2);
+    CHECK_INT(zkl_verdict_holder(leases, 2), 0);
+    CHECK(zkl_verdict_holder(queue, 0) == ZKL_NOBODY);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"the first child holds, every other one waits for the one before, and a tie is reported",
@@ -302,6 +341,7 @@ int main(int argc, char **argv) {
         {"agrees with a look at each", agrees_with_a_look_at_each},
         {"a writer that has gone is not waited for", a_writer_that_has_gone_is_not_waited_for},
         {"a read-write node below a mutex is seen", another_kind_is_seen},
+        {"a stray lease holds nothing", a_stray_lease_holds_nothing},
     };
     return check_run(CHECK_CASES(cases), argc, argv, NULL, NULL);
 }

@@ -101,16 +101,19 @@ static int32_t own_sequence(const struct session *session) {
     return sequence;
 }
 
-/* Counts the nodes of locks, and returns the name of the first; NULL: there is none. */
+/* Counts the nodes of the line, and returns the name of the first; NULL: there is none. Leases are
+ * counted for a semaphore, and keep nobody else waiting. */
 static const char *count(struct session *session, const zkl_content *list) {
     struct waiting *waiting = &session->waiting;
+    const bool semaphore = session->run->options.kind == RUN_SEMAPHORE;
     const int32_t own = own_sequence(session);
     const char *first = NULL;
     int32_t least = INT_MAX;
     waiting->place = waiting->total = 0;
     for (size_t i = 0; list && i < list->count; i++) {
         int32_t sequence;
-        if (zkl_znode_parse(list->names[i], &sequence) == ZKL_KIND_NONE)
+        const zkl_kind kind = zkl_znode_parse(list->names[i], &sequence);
+        if (kind == ZKL_KIND_NONE || (kind == ZKL_KIND_LEASE) != semaphore)
             continue;
         waiting->total++;
         waiting->place += own != INT_MAX && sequence <= own;
