@@ -4,16 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MARKER(text, kind)                                                                         \
-    { text, sizeof text - 1, kind }
 static const struct {
     const char *text;
     size_t length;
     zkl_kind kind;
 } markers[] = {
-    MARKER("lock-", ZKL_KIND_LOCK),    MARKER("__lock__", ZKL_KIND_LOCK),
-    MARKER("__READ__", ZKL_KIND_READ), MARKER("__WRIT__", ZKL_KIND_WRITE),
-    MARKER("lease-", ZKL_KIND_LEASE),
+    {"lock-", sizeof "lock-" - 1, ZKL_KIND_LOCK},
+    {"__lock__", sizeof "__lock__" - 1, ZKL_KIND_LOCK},
+    {"__READ__", sizeof "__READ__" - 1, ZKL_KIND_READ},
+    {"__WRIT__", sizeof "__WRIT__" - 1, ZKL_KIND_WRITE},
+    {"lease-", sizeof "lease-" - 1, ZKL_KIND_LEASE},
 };
 
 /* The prefixes of our own nodes. */
