@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- The five examples of docs/cli.md, each run as somebody would who pastes it, with stubs for the reader's programs.
 
+local command = require "spec.support.command"
 local file = require "spec.support.file"
 local fixture = require "spec.support.fixture"
 local folder = require "spec.support.folder"
@@ -29,7 +30,7 @@ describe("on the page of the command line #once", function()
   before_each(function()
     for _, path in ipairs { "/jobs", "/services", "/deploy", "/shop", "/cfg" } do here.tree:delete_tree(path) end
     bin, log = folder.new("bin"), folder.file("log", "")
-    assert(uv.fs_symlink(uv.fs_realpath("build/zklock"), bin .. "/zklock"))
+    assert(uv.fs_symlink(command.PROGRAM, bin .. "/zklock"))
   end)
 
   --- What ran, in order.
