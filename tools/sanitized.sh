@@ -12,8 +12,9 @@ reports=$(mktemp -d) || exit 1
 trap 'rm -rf "$reports"' EXIT
 trap : HUP INT TERM
 chmod 1777 "$reports" # some processes are another user's
-for sanitizer in ASAN UBSAN TSAN; do
-    eval "export ${sanitizer}_OPTIONS=\"\${${sanitizer}_OPTIONS:-}:log_path=\$reports/report\""
+for options in ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS; do
+    # Those that are set say which sanitizer it is.
+    eval "[ -z \"\${$options+set}\" ] || export $options=\"\$$options:log_path=\$reports/report\""
 done
 "$@"
 status=$?

@@ -9,10 +9,11 @@ local REPORT = 'echo "$2" >"${%s_OPTIONS##*:log_path=}.$$"; '
 local LEAK = "ERROR: LeakSanitizer: detected memory leaks"
 
 describe("tools/sanitized.sh #once", function()
+  local ENV = { LD_PRELOAD = false, ASAN_OPTIONS = "", UBSAN_OPTIONS = "", TSAN_OPTIONS = "exitcode=66" }
+
   --- A shell with that script. Its $1 is another script, and its $2 what a sanitizer would say.
   local function start(script, report, inner)
-    return process.spawn { env = process.PLAIN, "tools/sanitized.sh", "sh", "-c", script, "sh", inner or "",
-      report or "" }
+    return process.spawn { env = ENV, "tools/sanitized.sh", "sh", "-c", script, "sh", inner or "", report or "" }
   end
 
   local function ended(one)
@@ -37,12 +38,13 @@ describe("tools/sanitized.sh #once", function()
     end)
   end
 
-  it("keeps the options that there are", function()
-    local one = process.spawn { env = { LD_PRELOAD = false, ASAN_OPTIONS = "detect_leaks=1:exitcode=0" },
-      "tools/sanitized.sh", "sh", "-c", 'echo "$ASAN_OPTIONS"' }
+  it("adds to the options that there are, and gives none to another sanitizer", function()
+    local one = process.spawn { env = { LD_PRELOAD = false, ASAN_OPTIONS = "detect_leaks=1:exitcode=0",
+      UBSAN_OPTIONS = false, TSAN_OPTIONS = false }, "tools/sanitized.sh", "sh", "-c",
+      'echo "$ASAN_OPTIONS ${UBSAN_OPTIONS-none} ${TSAN_OPTIONS-none}"' }
     local code, said = ended(one)
     assert.equal(0, code)
-    assert.matches("^detect_leaks=1:exitcode=0:log_path=/[^\n]+\n$", said)
+    assert.matches("^detect_leaks=1:exitcode=0:log_path=/%S+ none none\n$", said)
   end)
 
   it("shows what a process of another user has reported", function()
