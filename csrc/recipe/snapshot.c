@@ -66,8 +66,8 @@ static size_t byte_of(const entry *e, unsigned shift) {
     return (((uint32_t)e->sequence ^ UINT32_C(0x80000000)) >> shift) & 0xff;
 }
 
-/* Moves the entries in the order of that byte, and leaves those with the same in their order. false:
- * all have the same. */
+/* Moves the entries in the order of that byte. Those with the same one keep their order. false: all
+ * have the same. */
 static bool distribute(const entry *from, entry *to, size_t count, unsigned shift) {
     size_t next[256] = {0}, sum = 0;
     for (size_t i = 0; i < count; i++)

@@ -148,12 +148,10 @@ size_t zkl_verdict_holder(const zkl_child *children, size_t count) {
 }
 
 bool zkl_verdict_walk(zkl_walk *walk, const zkl_child *child) {
-    if (child->sequence != walk->sequence) {
-        walk->before |= walk->beside;
-        walk->beside = 0;
-    }
+    if (child->sequence != walk->sequence)
+        walk->before = walk->seen;
     walk->sequence = child->sequence;
-    walk->beside |= ZKL_KINDS_OF(child->kind);
+    walk->seen |= ZKL_KINDS_OF(child->kind);
     return !zkl_verdict_blocked(walk->before, child->kind);
 }
 

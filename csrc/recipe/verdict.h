@@ -70,8 +70,8 @@ size_t zkl_verdict_holder(const zkl_child *children, size_t count);
 /* A walk over sorted children, one after the other; it begins with zeros. True if this one holds:
  * no child with a smaller sequence blocks it. */
 typedef struct zkl_walk {
-    zkl_kinds before, beside; /* with a smaller sequence; with the same one as the latest */
-    int32_t sequence;         /* of the latest */
+    zkl_kinds seen, before; /* of all so far; of those with a smaller sequence than the latest */
+    int32_t sequence;       /* of the latest */
 } zkl_walk;
 bool zkl_verdict_walk(zkl_walk *walk, const zkl_child *child);
 
