@@ -77,7 +77,8 @@ extern const char zkl_visit_box[];
 void **zkl_new_contender(lua_State *L);
 /* The client in argument `arg`. */
 zkl_client *zkl_check_client(lua_State *L, int arg);
-/* The contender in argument `arg`. */
+/* The contender in argument `arg`. NULL: it was dropped, perhaps by a finalizer in this very call.
+ * So call this behind the last allocation. */
 zkl_contender *zkl_check_contender(lua_State *L, int arg);
 
 void zkl_open_client(lua_State *L);
@@ -145,17 +146,18 @@ int zkl_lua_visit(lua_State *L);
  * data, version, flags ("escp" for ephemeral, sequential, container, parents), acl (a number); the
  * last four may be nil */
 int zkl_lua_do(lua_State *L);
-/* client:perform_all(ops, tag, moment, once, contender) -> node request; contender: must hold, or
- * nil */
+/* client:perform_all(ops, tag, moment, once, contender) -> node request, or nil, err; contender:
+ * must hold, or nil */
 int zkl_lua_do_all(lua_State *L);
 /* client:ask_sync(tag, moment, once) -> node request */
 int zkl_lua_sync(lua_State *L);
 /* client:look_at(path, children, tag) -> node watch, or nil, err */
 int zkl_lua_look_at(lua_State *L);
-/* client:ask_once(contender, seconds, mark, tag, moment) -> once; after its answer once:left().
+/* client:ask_once(contender, seconds, mark, tag, moment) -> once, or nil, err; after its answer
+ * once:left().
  * mark: true also writes the mark if it is due */
 int zkl_lua_ask_once(lua_State *L);
-/* client:mark_once(contender, tag, moment) -> once: writes the mark */
+/* client:mark_once(contender, tag, moment) -> once, or nil, err: writes the mark */
 int zkl_lua_mark_once(lua_State *L);
 void zkl_push_stat(lua_State *L, const zkl_stat *stat);
 /* Pushes them as a list. */

@@ -40,9 +40,7 @@ static entry *check_entry(lua_State *L) {
 }
 
 zkl_contender *zkl_check_contender(lua_State *L, int arg) {
-    const entry *e = check_entry_at(L, arg);
-    luaL_argcheck(L, e->contender, arg, "the contender was dropped");
-    return e->contender;
+    return check_entry_at(L, arg)->contender;
 }
 
 static zkl_contender *check(lua_State *L) {
@@ -56,38 +54,36 @@ static int contender_drop(lua_State *L) {
     return 0;
 }
 
-/* contender:release() -> true, or nil, err */
-static int contender_release(lua_State *L) {
-    const zkl_status status = zkl_release(check(L));
+/* Answers true, or nil, err. */
+static int answer(lua_State *L, zkl_status (*call)(zkl_contender *)) {
+    zkl_contender *contender = check(L);
+    const zkl_status status = contender ? call(contender) : ZKL_NOT_OWNER;
     if (status != ZKL_OK)
         return zkl_push_error(L, status);
     lua_pushboolean(L, 1);
     return 1;
+}
+
+/* contender:release() -> true, or nil, err */
+static int contender_release(lua_State *L) {
+    return answer(L, zkl_release);
 }
 
 /* contender:give_up() -> true, or nil, err: as release, but no caller of this client takes the node
  * over */
 static int contender_give_up(lua_State *L) {
-    const zkl_status status = zkl_give_up(check(L));
-    if (status != ZKL_OK)
-        return zkl_push_error(L, status);
-    lua_pushboolean(L, 1);
-    return 1;
+    return answer(L, zkl_give_up);
 }
 
 /* contender:would_release() -> true, or nil, err: the answer that release would give now */
 static int contender_would_release(lua_State *L) {
-    const zkl_status status = zkl_would_release(check(L));
-    if (status != ZKL_OK)
-        return zkl_push_error(L, status);
-    lua_pushboolean(L, 1);
-    return 1;
+    return answer(L, zkl_would_release);
 }
 
 /* contender:quit(): ends the wait or the hold, and drops the contender; does not count as
  * abandoned */
 static int contender_quit(lua_State *L) {
-    zkl_contender *contender = *(void **)luaL_checkudata(L, 1, ZKL_CONTENDER);
+    zkl_contender *contender = check(L);
     if (contender) {
         zkl_cancel(contender);
         zkl_give_up(contender);
@@ -100,33 +96,25 @@ static int contender_quit(lua_State *L) {
  * stays queued. */
 static int contender_cancel(lua_State *L) {
     zkl_contender *contender = check(L);
-    zkl_cancel(contender);
-    zkl_release(contender);
+    if (contender) {
+        zkl_cancel(contender);
+        zkl_release(contender);
+    }
     return 0;
 }
 
-/* A dropped contender is not held. */
 static int contender_held(lua_State *L) {
-    const entry *e = check_entry(L);
-    lua_pushboolean(L, e->contender && zkl_held(e->contender));
-    return 1;
-}
-
-/* contender:token() -> integer; nil if it does not hold */
-static int contender_token(lua_State *L) {
-    const int64_t token = zkl_token(check(L));
-    if (token)
-        zkl_push_token(L, token);
-    else
-        lua_pushnil(L);
+    zkl_contender *contender = check(L);
+    lua_pushboolean(L, contender && zkl_held(contender));
     return 1;
 }
 
 /* contender:turn() -> the number of its grant on its shared node; 0 without one; nil if it does not
  * hold */
 static int contender_turn(lua_State *L) {
+    zkl_contender *contender = check(L);
     uint64_t turn;
-    if (zkl_turn(check(L), &turn))
+    if (contender && zkl_turn(contender, &turn))
         lua_pushinteger(L, (lua_Integer)turn);
     else
         lua_pushnil(L);
@@ -134,22 +122,22 @@ static int contender_turn(lua_State *L) {
 }
 
 static int contender_validity(lua_State *L) {
-    const entry *e = check_entry(L);
-    lua_pushnumber(L, e->contender ? zkl_validity(e->contender) : 0);
+    zkl_contender *contender = check(L);
+    lua_pushnumber(L, contender ? zkl_validity(contender) : 0);
     return 1;
 }
 
 /* contender:since() -> seconds since it began to wait, or since it was granted; 0 if neither */
 static int contender_since(lua_State *L) {
-    const entry *e = check_entry(L);
-    lua_pushnumber(L, e->contender ? zkl_since(e->contender) : 0);
+    zkl_contender *contender = check(L);
+    lua_pushnumber(L, contender ? zkl_since(contender) : 0);
     return 1;
 }
 
 /* contender:given_back() -> true if it was held and released, and not taken again the short way */
 static int contender_given_back(lua_State *L) {
-    const entry *e = check_entry(L);
-    lua_pushboolean(L, e->contender && zkl_given_back(e->contender));
+    zkl_contender *contender = check(L);
+    lua_pushboolean(L, contender && zkl_given_back(contender));
     return 1;
 }
 
@@ -178,12 +166,15 @@ static int contender_hand(lua_State *L) {
     return 0;
 }
 
-/* contender:ask_validity(tag, moment) -> query, answered once validity is above 0 */
+/* contender:ask_validity(tag, moment) -> query, answered once validity is above 0; or nil, err */
 static int contender_ask_validity(lua_State *L) {
     const uint64_t tag = zkl_check_tag(L, 2);
     const zkl_nanos deadline = zkl_check_moment(L, 3);
     void **box = zkl_new_box(L, ZKL_QUERY);
-    return zkl_fill_box(L, box, zkl_query_validity(check(L), tag, deadline));
+    zkl_contender *contender = check(L);
+    if (!contender)
+        return zkl_push_error(L, ZKL_LOST);
+    return zkl_fill_box(L, box, zkl_query_validity(contender, tag, deadline));
 }
 
 /* contender:nodes() -> list of full paths without the chroot; empty if it does not hold */
@@ -202,8 +193,9 @@ static int contender_nodes(lua_State *L) {
 /* contender:front() -> the name of the next node in front, or nil; how many there are; true if that
  * one is this client's own; the data of the first one, or "". Nothing: not known */
 static int contender_front(lua_State *L) {
+    zkl_contender *contender = check(L);
     zkl_front front;
-    if (!zkl_front_of(check(L), &front))
+    if (!contender || !zkl_front_of(contender, &front))
         return 0;
     if (front.ahead)
         lua_pushstring(L, front.next);
@@ -218,8 +210,9 @@ static int contender_front(lua_State *L) {
 /* contender:shortage() -> after "too big": why there was no room for its nodes; nothing: there was
  * another reason */
 static int contender_shortage(lua_State *L) {
+    zkl_contender *contender = check(L);
     char text[ZKL_SHORTAGE_TEXT];
-    if (!zkl_shortage_text(check(L), text, sizeof text))
+    if (!contender || !zkl_shortage_text(contender, text, sizeof text))
         return 0;
     lua_pushstring(L, text);
     return 1;
@@ -326,7 +319,6 @@ void zkl_open_contender(lua_State *L) {
         {"would_release", contender_would_release},
         {"cancel", contender_cancel},
         {"held", contender_held},
-        {"token", contender_token},
         {"turn", contender_turn},
         {"validity", contender_validity},
         {"since", contender_since},

@@ -119,10 +119,10 @@ int zkl_lua_join(lua_State *L) {
     const uint64_t tag = zkl_check_tag(L, TAG);
     zkl_terms terms = check_terms(L, node_kinds[luaL_checkoption(L, KIND, NULL, names)]);
     terms.max_waiting = check_max_waiting(L);
-    terms.under = lua_isnoneornil(L, UNDER) ? NULL : zkl_check_contender(L, UNDER);
     terms.job = lua_toboolean(L, JOB);
     zkl_sharing sharing;
     terms.sharing = check_sharing(L, &sharing);
+    terms.under = lua_isnoneornil(L, UNDER) ? NULL : zkl_check_contender(L, UNDER);
     int64_t token = 0;
     if (lua_toboolean(L, AT_ONCE))
         terms.at_once = &token;

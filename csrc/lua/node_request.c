@@ -70,7 +70,9 @@ int zkl_lua_do_all(lua_State *L) {
         lua_pop(L, 1);
     }
     void **box = zkl_new_box(L, ZKL_NODE_REQUEST);
-    zkl_contender *guard = lua_isnoneornil(L, 6) ? NULL : zkl_check_contender(L, 6);
+    zkl_contender *guard = NULL;
+    if (!lua_isnoneornil(L, 6) && !(guard = zkl_check_contender(L, 6)))
+        return zkl_push_error(L, ZKL_NOT_OWNER);
     return zkl_fill_box(
         L, box, zkl_node_do_all(client, ops, count, guard, tag, deadline, lua_toboolean(L, 5)));
 }

@@ -98,15 +98,20 @@ int zkl_lua_ask_once(lua_State *L) {
     const uint64_t tag = zkl_check_tag(L, 5);
     const zkl_nanos deadline = zkl_check_moment(L, 6);
     void **box = zkl_new_box(L, ZKL_ONCE);
-    return zkl_fill_box(L, box,
-                        zkl_once_ask(zkl_check_contender(L, 2), seconds, mark, tag, deadline));
+    zkl_contender *held = zkl_check_contender(L, 2);
+    if (!held)
+        return zkl_push_error(L, ZKL_LOST);
+    return zkl_fill_box(L, box, zkl_once_ask(held, seconds, mark, tag, deadline));
 }
 
 int zkl_lua_mark_once(lua_State *L) {
     const uint64_t tag = zkl_check_tag(L, 3);
     const zkl_nanos deadline = zkl_check_moment(L, 4);
     void **box = zkl_new_box(L, ZKL_ONCE);
-    return zkl_fill_box(L, box, zkl_once_mark(zkl_check_contender(L, 2), tag, deadline));
+    zkl_contender *held = zkl_check_contender(L, 2);
+    if (!held)
+        return zkl_push_error(L, ZKL_LOST);
+    return zkl_fill_box(L, box, zkl_once_mark(held, tag, deadline));
 }
 
 static int once_drop(lua_State *L) {

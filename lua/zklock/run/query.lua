@@ -40,13 +40,15 @@ end
 
 local function send_and_wait(client, pending, start)
   quietly(bind_to_caller, client, pending)
-  pending.result = start(client.dispatcher:enter(pending))
-  client.waits:wait(pending.waiter)
+  local refusal
+  pending.result, refusal = start(client.dispatcher:enter(pending))
+  if pending.result then client.waits:wait(pending.waiter) else pending.err = refusal end
 end
 
 --- Sends the query and waits.
 ---@param client zklock.Client
----@param start fun(tag: integer): userdata begins the engine's query and returns it
+---@param start fun(tag: integer): userdata?, string? begins the engine's query and returns it; or nil and
+---  the error
 ---@param explain (fun(result: userdata): any)? details of an error, from the query that got it
 ---@return boolean|nil ok
 ---@return string|userdata err_or_result the error; or the engine's query, which the caller drops
@@ -62,7 +64,7 @@ return function(client, start, explain)
   local result, err = pending.result, pending.err
   if ok and not err and pending.waiter.done then return true, result end
   if not ok then quietly(waits.unpark, waits, here) end
-  local more = explain and ok and err and explain(result) or nil
+  local more = explain and ok and err and result and explain(result) or nil
   if result then result:drop() end
   if not ok then error(raised, 0) end
   if err == NO_MEMORY then error(err, 0) end
