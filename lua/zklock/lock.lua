@@ -94,7 +94,7 @@ local function await_validity(lock, hold, deadline, here)
   local since = core.now()
   local ok, answer = query(lock.client, function(tag) return contender:ask_validity(tag, deadline) end)
   if not ok then
-    if answer == "lost" and hold.state == "held" then quietly(hold.finish, hold, "lost") end
+    if answer == "lost" then hold:lose() end
     return count_failure(lock, answer, since)
   end
   answer:drop()

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --- mark: the mark of a mutex says when anybody last did what the mutex protects. The engine reads
 --- and writes it (csrc/once).
-local core = require "zklock.core"
 local query = require "zklock.run.query"
 
 local mark = {}
@@ -13,7 +12,7 @@ local function ask(client, hold, start)
   if hold.state ~= "held" then return nil, "lost" end
   local ok, answer = query(client, start)
   if ok then return answer end
-  if answer == "lost" and hold.state == "held" then core.quietly(hold.finish, hold, "lost") end
+  if answer == "lost" then hold:lose() end
   return nil, answer
 end
 

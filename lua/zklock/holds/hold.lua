@@ -418,6 +418,11 @@ function Hold:drop()
   self.contender:drop()
 end
 
+--- The engine has answered that it is not held. If that is so because the owner was collected, nobody has lost it.
+function Hold:lose()
+  if self.state == "held" then quietly(self.finish, self, self.dropped and "abandoned" or "lost") end
+end
+
 --- The owner has ended. Does nothing to a hold that has ended.
 function Hold:abandon()
   if self.state == "waiting" or self.state == "held" then self:finish("abandoned") end

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --- node_requests: sends the engine requests about nodes, and waits for the answers.
 local check = require "zklock.base.check"
-local core = require "zklock.core"
 local node_ops = require "zklock.nodes.ops"
 local query = require "zklock.run.query"
 
@@ -73,7 +72,7 @@ function node_requests.guarded(client, list, timeout, find, holder, who)
   if not hold then return nil, gone end
   node_ops.spare(list, hold.contender:nodes(), 4)
   local results, err, index = node_requests.all(client, list, deadline, once, hold.contender)
-  if err == "lost" and hold.state == "held" then core.quietly(hold.finish, hold, "lost") end
+  if err == "lost" then hold:lose() end
   return results, err, index
 end
 
