@@ -36,8 +36,8 @@ typedef struct zkl_context {
     _Atomic zkl_nanos valid_until;
     /* How long, in all, the client was connected and got answers that it needed, and yet could not
      * be sure of its session. The heart counts it from 1 on. A first waiter leaves after `patience`
-     * of it (zkl_context_gives_up): a session timeout, or 0 if answers take too long for any
-     * chain. */
+     * of it (zkl_context_gives_up): a session timeout, or 0 once answers have taken too long for
+     * any chain. */
     zkl_nanos unsure, patience;
     uint64_t given_up; /* how many waiters have left in that way */
     /* The path of a node that does not exist. Deleting it changes nothing, but the servers answer

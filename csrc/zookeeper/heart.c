@@ -126,11 +126,6 @@ static void measure(zkl_heart *heart, zkl_nanos took) {
 /* So many answers make a chain. */
 #define CHAIN 3
 
-/* While no chain can come to be, nobody waits for one. */
-static void set_patience(zkl_heart *heart) {
-    heart->context->patience = heart->slow < CHAIN ? heart->validity.timeout : 0;
-}
-
 /* One pause of a server makes all the answers slow that it holds back: together they are one. A
  * request that was handed over before the link found its server counts from then on. It may have
  * taken longer, so its answer can be slow for certain, but never quick. */
@@ -141,10 +136,11 @@ static void count_slow(zkl_heart *heart, zkl_nanos handed, zkl_nanos now) {
             heart->slow = 0;
     } else if (!heart->slow || sent >= heart->slowed) {
         heart->slowed = now;
-        if (++heart->slow == CHAIN)
+        if (++heart->slow >= CHAIN)
             heart->due = 0; /* waiters leave with this answer, not with the next one */
     }
-    set_patience(heart);
+    /* while no chain can come to be, nobody waits for one */
+    heart->context->patience = heart->slow < CHAIN ? heart->validity.timeout : 0;
 }
 
 /* The grain for reporting `unsure`: not every answer needs a check of all waiters. */
@@ -202,7 +198,8 @@ void zkl_heart_started(zkl_heart *heart, zkl_port *port) {
 void zkl_heart_linked(zkl_heart *heart, const zkl_grant *grant, bool proving) {
     zkl_validity_connected(&heart->validity, grant);
     heart->linked = true;
-    set_patience(heart);
+    /* however slow the former link was, the first write here may show enough */
+    heart->context->patience = heart->validity.timeout;
     heart->met = heart->heard = zkl_context_now(heart->context);
     heart->vain++; /* until the first answer */
     heart->proving = proving;

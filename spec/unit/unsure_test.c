@@ -216,14 +216,25 @@ static void answers_that_one_pause_held_back_are_one(void) {
 }
 
 static void a_new_connection_does_not_make_a_slow_link_quick(void) {
+    void (*const usual)(zkl_heart *) = one->heart.unsure;
     for (int i = 0; i < 3; i++)
         answer(TOO_SLOW, ZKL_PROOF_LEADER);
     zkl_heart_unlinked(&one->heart);
     zkl_heart_linked(&one->heart, &(zkl_grant){fake_now, T * ZKL_SECOND, T * ZKL_SECOND, false},
                      false);
+    CHECK_INT(patience(), T); /* the first answer decides, and tells all that wait */
+    one->heart.unsure = count_unsure;
+    told = 0;
+    one->context.counters.waiting = 1;
+    one->heart.due = one->context.unsure + ZKL_SECOND;
+    one->heart.validity.until = fake_now + (TOO_SLOW - 0.5) * ZKL_SECOND;
+    answer(TOO_SLOW, ZKL_PROOF_LEADER);
     CHECK_INT(patience(), 0);
+    CHECK_INT(told, 1);
     answer(0.1, ZKL_PROOF_LEADER);
     CHECK_INT(patience(), T);
+    one->context.counters.waiting = 0;
+    one->heart.unsure = usual;
 }
 
 /* An answer that takes so long since the link has its server, to what was handed over before. */
@@ -277,6 +288,38 @@ static void a_caller_that_is_first_leaves_with_the_next_answer(void) {
     CHECK_FAILED(c, ZKL_DISCONNECTED);
     fake_settle(one);
     CHECK_CLEAN();
+}
+
+/* It waits for a shared node that no caller holds, and whose link was too slow; another link has
+ * just come. */
+static fake_caller *waits_on_a_new_link(void) {
+    fake_caller *held = shared_holder(one), *c = shared_settled(one);
+    doubt(one);
+    for (int i = 0; i < 3; i++)
+        answer(TOO_SLOW, ZKL_PROOF_LEADER);
+    one->settled = fake_now - zkl_clock_duration(TOO_SLOW);
+    fake_cut(one);
+    fake_release_in_doubt(held);
+    one->beats = true;
+    fake_connect(one);
+    return c;
+}
+
+static void on_a_new_link_they_leave_with_the_first_slow_answer(void) {
+    fake_caller *c = waits_on_a_new_link();
+    CHECK(fake_waits(c));
+    answer(TOO_SLOW, ZKL_PROOF_LEADER);
+    fake_leave(one);
+    CHECK_FAILED(c, ZKL_DISCONNECTED);
+    fake_still(one);
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+static void on_a_new_link_the_first_answer_may_show_enough(void) {
+    fake_caller *c = waits_on_a_new_link();
+    fake_settle(one);
+    CHECK(fake_held(c));
 }
 
 /* Milliseconds. */
@@ -335,6 +378,10 @@ int main(int argc, char **argv) {
          with_the_third_slow_answer_callers_leave_at_once},
         {"a caller that is first leaves with the next answer",
          a_caller_that_is_first_leaves_with_the_next_answer},
+        {"on a new link callers leave with the first slow answer",
+         on_a_new_link_they_leave_with_the_first_slow_answer},
+        {"on a new link the first answer may show enough",
+         on_a_new_link_the_first_answer_may_show_enough},
         {"latency is smoothed, and slow answers weigh more",
          latency_is_smoothed_and_slow_answers_weigh_more},
         {"without a timeout the latest answer counts", without_a_timeout_the_latest_answer_counts},
