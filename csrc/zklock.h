@@ -494,9 +494,12 @@ ZKL_API void zkl_visit_drop(zkl_visit *visit);
 
 /* ---- locks ---- */
 
-/* How this client's callers share one node in a line, on which they take turns. */
+/* How this client's callers share one node in a line, on which they take turns. The sharing of the
+ * latest join counts, also while the node is held: a longer stint lets the waiters behind the node
+ * wait for longer. */
 typedef struct zkl_sharing {
-    /* how long waiters behind the node wait at most, besides the last hold; 0 to 3,600 seconds */
+    /* how long waiters behind the node wait at most, besides the last hold; 0 to 3,600 seconds.
+     * Behind readers 0.1 seconds at least */
     zkl_nanos stint;
     zkl_nanos linger; /* how long the client keeps the node when no caller wants it; from 0 */
 } zkl_sharing;
