@@ -157,7 +157,8 @@ end
 --- hold counts as handed out, `ClientHolds` takes the hold back. So nothing that can raise comes after that.
 local function hand_out(lock, who, made, hold, err_or_here, why)
   if not hold then return lock.client.waits:failure(err_or_here, why) end
-  if hold.state == "failed" then return nil, hold.err end -- a debug hook has called zklock meanwhile
+  -- a debug hook has called zklock meanwhile, or the collector, which took a guard of the same owner
+  if hold.state ~= "held" then return nil, hold.err or "lost" end
   lock.lock_path:forgive(who)
   if not made then
     hold:hand_out(err_or_here)

@@ -57,6 +57,27 @@ describe("a hold that the collector takes inside a call", function()
       return lock
     end
 
+    --- Acquires what a dropped guard holds, once for each instruction at which a hook collects the guard.
+    local function acquires()
+      local at, now = 0, 0
+      local function collect()
+        now = now + 1
+        if now == at then collectgarbage() end
+      end
+      repeat
+        at, now = at + 1, 0
+        collectgarbage("stop")
+        guarded()
+        debug.sethook(collect, "", 1)
+        local token = lock:acquire(60)
+        debug.sethook()
+        assert(lock:token() == token, "a token of a lock that is not held")
+        if token then lock:release() end
+        collectgarbage()
+        client:poll(0)
+      until now < at
+    end
+
     local function requested()
       local done
       local request = pool:request(60, function(lease) done = lease:token() end) -- keeps no lease
@@ -67,6 +88,7 @@ describe("a hold that the collector takes inside a call", function()
 
   for title, ending in pairs {
     ["lock:nodes"] = "calls(guarded, function(each) return each:nodes() end)",
+    ["lock:acquire"] = "acquires()",
     ["lock:multi"] = "writes(guarded)",
     ["request:nodes"] = "calls(requested, function(each) return each:nodes() end)",
     ["request:multi"] = "writes(requested)",
