@@ -86,20 +86,23 @@ end
 
 --- The owner already holds it. With validity 0 the call waits until the session turns out to be
 --- alive.
----@return zklock.Hold? hold
----@return string|thread|table err_or_here
+---@return zklock.Hold? hold nil without an error: the owner does not hold it any more, and has lost nothing
+---@return string|thread|table|nil err_or_here
 local function await_validity(lock, hold, deadline, here)
   local contender = hold.contender
   if contender:validity() > 0 then return hold, here end
   local since = core.now()
   local ok, answer = query(lock.client, function(tag) return contender:ask_validity(tag, deadline) end)
-  if not ok then
-    if answer == "lost" then hold:lose() end
+  if ok then
+    answer:drop()
+  elseif answer == "lost" then
+    hold:lose()
+  else
     return count_failure(lock, answer, since)
   end
-  answer:drop()
-  if hold.state ~= "held" then return count_failure(lock, "lost", since) end
-  return hold, here
+  if hold.state == "held" then return hold, here end
+  if hold.state == "lost" then return count_failure(lock, "lost", since) end
+  return nil
 end
 
 --- The same owner already waits in another coroutine: waits until that wait has ended.
@@ -135,7 +138,10 @@ local function seek(lock, deadline, once, who, caller)
   local here = client.holds:recall()
   if not rawequal(who, here) then owner.look(who) end
   local hold = lock_path:of(who)
-  if hold and hold.state == "held" then return await_validity(lock, hold, deadline, here) end
+  if hold and hold.state == "held" then
+    local kept, err_or_here = await_validity(lock, hold, deadline, here)
+    if kept or err_or_here then return kept, err_or_here end
+  end
   if hold then client.lifetimes:reap(math.huge) else client.lifetimes:glance() end
   quietly(lock_path.reap, lock_path)
   hold = hold and lock_path:of(who)

@@ -244,8 +244,9 @@ function Request:state()
   if unusable == "forked" and hold.state == "waiting" then return "failed" end -- the parent gets the answer
   if hold.state == "held" then
     if unusable then return unusable == "closed" and "released" or "failed" end
+    local is_held = hold.contender:held()
     if hold.dropped then return "released" end -- its lease was collected
-    if not hold.contender:held() then return self.cancelled and "failed" or "lost" end
+    if not is_held then return self.cancelled and "failed" or "lost" end
   end
   return hold.state
 end

@@ -57,8 +57,8 @@ describe("a hold that the collector takes inside a call", function()
       return lock
     end
 
-    --- Acquires what a dropped guard holds, once for each instruction at which a hook collects the guard.
-    local function acquires()
+    --- Calls fn once for each of its instructions at which a hook lets the collector take the hold.
+    local function hooked(take, fn)
       local at, now = 0, 0
       local function collect()
         now = now + 1
@@ -67,12 +67,19 @@ describe("a hold that the collector takes inside a call", function()
       repeat
         at, now = at + 1, 0
         collectgarbage("stop")
-        guarded()
+        local subject = take()
         debug.sethook(collect, "", 1)
-        local token = lock:acquire(60)
+        local result, err = fn(subject)
         debug.sethook()
-        assert(lock:token() == token, "a token of a lock that is not held")
-        if token then lock:release() end
+        if subject == lock then
+          assert(fn ~= lock.acquire or lock:token() == result, "a token of a lock that is not held")
+          assert(result or err ~= "lost")
+          local _, answer = lock:release()
+          assert(answer ~= "lost", "a loss of a hold that was dropped")
+        else
+          assert(result ~= "lost", "a loss of a lease that was dropped")
+        end
+        subject = nil
         collectgarbage()
         client:poll(0)
       until now < at
@@ -88,7 +95,9 @@ describe("a hold that the collector takes inside a call", function()
 
   for title, ending in pairs {
     ["lock:nodes"] = "calls(guarded, function(each) return each:nodes() end)",
-    ["lock:acquire"] = "acquires()",
+    ["lock:acquire"] = "hooked(guarded, lock.acquire)",
+    ["lock:validity"] = "hooked(guarded, lock.validity)",
+    ["request:state"] = "hooked(requested, function(each) return each:state() end)",
     ["lock:multi"] = "writes(guarded)",
     ["request:nodes"] = "calls(requested, function(each) return each:nodes() end)",
     ["request:multi"] = "writes(requested)",

@@ -418,9 +418,13 @@ function Hold:drop()
   self.contender:drop()
 end
 
+local function lose(hold)
+  if hold.state == "held" then hold:finish(hold.dropped and "abandoned" or "lost") end
+end
+
 --- The engine has answered that it is not held. If that is so because the owner was collected, nobody has lost it.
 function Hold:lose()
-  if self.state == "held" then quietly(self.finish, self, self.dropped and "abandoned" or "lost") end
+  quietly(lose, self)
 end
 
 --- The owner has ended. Does nothing to a hold that has ended.

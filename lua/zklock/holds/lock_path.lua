@@ -124,7 +124,7 @@ function LockPath:of(who)
     return nil
   end
   if hold and hold.state == "held" and not hold.contender:held() and not self.client.native:unusable() then
-    if not quietly(hold.end_rest, hold) then quietly(hold.finish, hold, "lost") end
+    if not quietly(hold.end_rest, hold) then hold:lose() end
     return nil
   end
   return hold
