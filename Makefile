@@ -32,7 +32,7 @@ B = build
 SANITIZE =
 Q = @
 
-.PHONY: help demo test test-all steady nightly neighbours tls chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz bare lint asan tsan bench duel screenshot release picture
+.PHONY: help demo test test-all steady nightly neighbours tls chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz bare lint asan tsan bench instructions duel screenshot release picture
 .PHONY: deps build install install-lib uninstall abi hosts unit rock rockspec neighbour_programs libzookeeper format clean
 .DELETE_ON_ERROR:
 
@@ -63,6 +63,7 @@ help:
 	@echo '  make tsan    the specs with ThreadSanitizer: SPECS=spec/locks'
 	@echo '  make platforms  the unit tests, and a lock beside one of this machine, on arm64, s390x and i386 in qemu and with musl: PLATFORMS="arm64 musl"'
 	@echo '  make bench   the measurements'
+	@echo '  make instructions  of them, how many instructions calls take, in plain Lua and in nginx: for some minutes; ONLY=visit'
 	@echo '  make duel    the same commands under zklock run, etcdctl lock and flock, for a minute: for how long do two run at once?'
 	@echo '  make screenshot  docs/images/locks.png, the picture of the page for operators'
 	@echo '  make contest every way that people lock today, what it costs and what it breaks: QUICK=1 PEERS="flock etcd"'
@@ -337,6 +338,13 @@ bench: deps
 	@env TMPDIR=$(or $(wildcard /dev/shm),/tmp) $(call lua,5.4) bench/one_go.lua
 	@env $(call lua,luajit) bench/scale.lua 'memory cheap'
 	@exec env $(call lua,luajit) bench/nginx.lua
+
+# Counted by callgrind: of ONLY those whose names have that in them.
+ONLY =
+instructions: deps
+	@$(submake) $(B)/5.4/zklock/core.so $(B)/luajit/zklock/core.so
+	@$(if $(ONLY),,env $(call lua,5.4) bench/instructions.lua)
+	@exec env $(call lua,5.4) bench/calls.lua '$(ONLY)'
 
 screenshot: deps
 	@$(submake) $(B)/5.4/zklock/core.so $(B)/luajit/zklock/core.so

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Installs the Debian packages that the given make goals need and that are missing; nothing else.
-# usage: tools/deps.sh [build|install|test|test-all|steady|nightly|tls|neighbours|chaos|soak|soak-lua|slow|random|model|sim|costs|recorder|coverage|mutants|fuzz|demo|bare|lint|asan|tsan|bench|duel|screenshot|release|picture|contest|platforms]...
+# usage: tools/deps.sh [build|install|test|test-all|steady|nightly|tls|neighbours|chaos|soak|soak-lua|slow|random|model|sim|costs|recorder|coverage|mutants|fuzz|demo|bare|lint|asan|tsan|bench|instructions|duel|screenshot|release|picture|contest|platforms]...
 # without a goal: all of them
 # --list in front of them: prints the packages, and installs nothing
 set -eu
@@ -44,7 +44,7 @@ platforms='gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6
 mutants='binutils clang lua-dkjson'
 
 wanted=
-[ $# -gt 0 ] || set -- build test test-all steady nightly tls neighbours chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz demo lint asan tsan bench duel screenshot release picture platforms
+[ $# -gt 0 ] || set -- build test test-all steady nightly tls neighbours chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz demo lint asan tsan bench instructions duel screenshot release picture platforms
 for goal; do
     case $goal in
     test | test-all | steady) wanted="$wanted $cc $luas $specs $nginx $small_hosts luarocks git|/usr/bin/git $mutants" ;;
@@ -53,6 +53,7 @@ for goal; do
     asan | soak) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx" ;;
     bench) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx $curator $golang $etcd
         python3-kazoo" ;;
+    instructions) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx valgrind" ;;
     tsan) wanted="$wanted $cc $lua54 $specs" ;;
     slow) wanted="$wanted $cc $luas $specs $nginx $monitoring $small_hosts $large_hosts valgrind libfaketime" ;;
     soak-lua) wanted="$wanted $cc $luas $specs" ;;

@@ -166,6 +166,7 @@ end
 ---@field conf string? the whole configuration; then `prefix` and `port` belong to it
 ---@field tree string? where lua/ is
 ---@field build string? where zklock/core.so is
+---@field under string[]? a command that runs nginx: valgrind and its options
 
 --- Starts one; returns when it serves.
 ---@param options nginx.options
@@ -175,9 +176,14 @@ function nginx.start(options)
   self.url = "http://127.0.0.1:" .. self.port
   configure(self)
   local guard = options.orphan and GUARD_OF_ORPHAN or GUARD
-  self.guard = process.spawn { "sh", "-c", guard, "nginx", "env", preload(), program(), "-p", self.prefix,
-    "-c", self.prefix .. "/nginx.conf", "-e", self.prefix .. "/error.log", "-g", options.globals or "",
-    survive = true, detached = true, cwd = self.prefix, env = options.env }
+  local command = { "sh", "-c", guard, "nginx", "env", preload(), survive = true, detached = true, cwd = self.prefix,
+    env = options.env }
+  for _, word in ipairs(options.under or {}) do command[#command + 1] = word end
+  for _, word in ipairs { program(), "-p", self.prefix, "-c", self.prefix .. "/nginx.conf", "-e",
+    self.prefix .. "/error.log", "-g", options.globals or "" } do
+    command[#command + 1] = word
+  end
+  self.guard = process.spawn(command)
   self.pid = tonumber((self.guard:read_line(PATIENCE)))
   if options.orphan then nginx.await_end { tonumber((self.guard:read_line(PATIENCE))) } end
   local serves = loop.poll(function()
