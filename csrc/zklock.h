@@ -466,8 +466,11 @@ typedef struct zkl_visit zkl_visit;
 ZKL_API zkl_visit *zkl_visit_new(zkl_client *client, uint64_t tag);
 /* Adds a user of the visit, which will call zkl_visit_end once. */
 ZKL_API void zkl_visit_lend(zkl_visit *visit);
-/* `visit` has ended: posts one event ENDED of its tag. Has the type that C libraries expect of a
- * cleanup handler. */
+/* Whether the end of the visit posts an event; it does unless the host has said otherwise. Without
+ * one the host learns of the end from zkl_visit_ended. */
+ZKL_API void zkl_visit_announce(zkl_visit *visit, bool announced);
+/* `visit` has ended: posts one event ENDED of its tag, if it is announced. Has the type that C
+ * libraries expect of a cleanup handler. */
 ZKL_API void zkl_visit_end(void *visit);
 /* Has a user reported the end, since zkl_visit_new or zkl_visit_renew? */
 ZKL_API bool zkl_visit_ended(const zkl_visit *visit);

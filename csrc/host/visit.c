@@ -12,7 +12,7 @@ struct zkl_visit {
     zkl_client *client;
     zkl_notice event;
     atomic_uint users; /* the host, and each user that will report its end */
-    atomic_bool ended;
+    atomic_bool ended, announced;
     zkl_visit_handler handler, *former, **slot; /* slot NULL: not hooked */
 };
 
@@ -26,7 +26,12 @@ zkl_visit *zkl_visit_new(zkl_client *client, uint64_t tag) {
     visit->event.tag = tag;
     atomic_init(&visit->users, 1);
     atomic_init(&visit->ended, false);
+    atomic_init(&visit->announced, true);
     return visit;
+}
+
+void zkl_visit_announce(zkl_visit *visit, bool announced) {
+    atomic_store(&visit->announced, announced);
 }
 
 bool zkl_visit_renew(zkl_visit *visit) {
@@ -52,7 +57,8 @@ void zkl_visit_drop(zkl_visit *visit) {
 }
 
 static void tell(zkl_visit *visit) {
-    if (!atomic_exchange(&visit->ended, true) && !zkl_client_forked(visit->client))
+    const bool is_first = !atomic_exchange(&visit->ended, true);
+    if (is_first && atomic_load(&visit->announced) && !zkl_client_forked(visit->client))
         zkl_events_post(zkl_client_events(visit->client), &visit->event, ZKL_OK, 0);
 }
 

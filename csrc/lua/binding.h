@@ -177,9 +177,12 @@ int zkl_lua_count_run(lua_State *L);
  * nil in a forked child */
 int zkl_lua_measure(lua_State *L);
 int zkl_lua_connect(lua_State *L);
+/* core.visit_calls() -> functions on a visit by name, as pointers: LuaJIT's FFI calls them from
+ * compiled code. Their types are in lua/zklock/openresty/visits.lua. */
+int zkl_lua_visit_calls(lua_State *L);
 /* core.spare_handlers(address, offset): for nginx. `address` is that of the variable with the first
  * header filter, `offset` that of a request's slot for a handler. While a request sends a header, a
- * slot with visit:hook contains the former handler. */
+ * slot with a visit's handler contains the former handler. */
 int zkl_lua_spare_handlers(lua_State *L);
 /* core.interrupt_on(name) -> true; nothing if this is not the main program */
 int zkl_lua_interrupt_on(lua_State *L);

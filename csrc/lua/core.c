@@ -173,6 +173,7 @@ int luaopen_zklock_core(lua_State *L) {
         {"is_node", core_is_node},
         {"is_spelled", core_is_spelled},
         {"is_reserved", core_is_reserved},
+        {"visit_calls", zkl_lua_visit_calls},
         {"spare_handlers", zkl_lua_spare_handlers},
         {"interrupt_on", zkl_lua_interrupt_on},
         {"host_data", core_host_data},

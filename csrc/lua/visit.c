@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* visit: the userdata around a zkl_visit, and the parts that a C library needs to report its
- * end. */
+/* visit: the userdata around a zkl_visit, and the functions that nginx and LuaJIT call on it. */
 #include "binding.h"
 
 #include <string.h>
-
-static zkl_visit *check(lua_State *L) {
-    void **box = zkl_check_box(L, 1, ZKL_VISIT);
-    luaL_argcheck(L, *box, 1, "the visit was dropped");
-    return *box;
-}
 
 int zkl_lua_visit(lua_State *L) {
     zkl_client *client = zkl_check_client(L, 1);
@@ -26,32 +19,51 @@ static int visit_drop(lua_State *L) {
     return 0;
 }
 
-static int visit_ended(lua_State *L) {
-    lua_pushboolean(L, zkl_visit_ended(check(L)));
-    return 1;
+/* ---- for LuaJIT's FFI, which passes the userdata as a pointer to its box. A finalizer may ask when
+ * Lua closes, after the box was emptied. ---- */
+
+static bool ended(void *const *box) {
+    return !*box || zkl_visit_ended(*box);
 }
 
-/* visit:lend() -> handler, data: two pointers; their user calls handler(data) once, at the visit's
- * end */
-static int visit_lend(lua_State *L) {
-    zkl_visit *visit = check(L);
-    void (*handler)(void *) = zkl_visit_end;
-    void *pointer;
-    memcpy(&pointer, &handler, sizeof pointer); /* C has no cast from function to data */
-    lua_pushlightuserdata(L, pointer);
-    lua_pushlightuserdata(L, visit);
-    zkl_visit_lend(visit);
-    return 2;
+static void announce(void *const *box, bool announced) {
+    if (*box)
+        zkl_visit_announce(*box, announced);
 }
 
-/* visit:renew() -> true: it now stands for another visit, which has not ended, and is lent as
- * before; false: it cannot be reused */
-static int visit_renew(lua_State *L) {
-    zkl_visit *visit = check(L);
-    const bool renewed = zkl_visit_renew(visit);
-    if (renewed)
-        zkl_visit_lend(visit);
-    lua_pushboolean(L, renewed);
+/* The visit, for its user, who calls zkl_visit_end once; NULL: it was dropped. */
+static zkl_visit *lend(void *const *box) {
+    if (*box)
+        zkl_visit_lend(*box);
+    return *box;
+}
+
+/* The same for another visit, which has not ended; NULL: it cannot be reused. */
+static zkl_visit *renew(void *const *box) {
+    return *box && zkl_visit_renew(*box) ? lend(box) : NULL;
+}
+
+static void hook(void *const *box, zkl_visit_handler **slot) {
+    if (*box)
+        zkl_visit_hook(*box, slot);
+}
+
+int zkl_lua_visit_calls(lua_State *L) {
+    static const struct {
+        const char *name;
+        void (*call)(void);
+    } calls[] = {
+        {"ended", (void (*)(void))ended}, {"announce", (void (*)(void))announce},
+        {"lend", (void (*)(void))lend},   {"renew", (void (*)(void))renew},
+        {"hook", (void (*)(void))hook},   {"finish", (void (*)(void))zkl_visit_end},
+    };
+    lua_newtable(L);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        void *pointer;
+        memcpy(&pointer, &calls[i].call, sizeof pointer); /* C has no cast from function to data */
+        lua_pushlightuserdata(L, pointer);
+        lua_setfield(L, -2, calls[i].name);
+    }
     return 1;
 }
 
@@ -61,13 +73,6 @@ static void *check_address(lua_State *L, int arg) {
     void *pointer;
     memcpy(&pointer, &address, sizeof pointer);
     return pointer;
-}
-
-/* visit:hook(address): the address of a slot for a handler. */
-static int visit_hook(lua_State *L) {
-    zkl_visit *visit = check(L);
-    zkl_visit_hook(visit, check_address(L, 2));
-    return 0;
 }
 
 /* nginx's header filters: a chain of functions of a request; a variable contains the first one. */
@@ -95,8 +100,8 @@ int zkl_lua_spare_handlers(lua_State *L) {
 
 void zkl_open_visit(lua_State *L) {
     static const luaL_Reg methods[] = {
-        {"__gc", visit_drop},   {"drop", visit_drop}, {"ended", visit_ended}, {"lend", visit_lend},
-        {"renew", visit_renew}, {"hook", visit_hook}, {NULL, NULL},
+        {"__gc", visit_drop},
+        {NULL, NULL},
     };
     zkl_metatable(L, ZKL_VISIT, methods);
 }

@@ -604,7 +604,7 @@ describe("inside nginx", function()
       end)
     end)
 
-    it("is the present request, after hundreds of others, for which what is kept of a request is used again", function()
+    it("is the present request, after hundreds of others, forgotten also if no address comes again", function()
       start_one [[
         location /hold { content_by_lua_block {
           assert(client:mutex("@path@/long"):acquire(60))
@@ -614,35 +614,103 @@ describe("inside nginx", function()
           ngx.say(client:mutex("@path@/long"):is_held())
         } }
         location /take { content_by_lua_block {
-          local visits = package.loaded.seen_here or {}
-          package.loaded.seen_here = visits
-          visits[client.host.visits:here()] = (visits[client.host.visits:here()] or 0) + 1
-          local owners = visits.owners or {}
-          visits.owners = owners
-          assert(not owners[client.host.visits:owner(true)], "one that another request was")
-          owners[client.host.visits:owner(true)] = true
-          local count = -1
-          for _ in pairs(visits) do count = count + 1 end
-          ngx.say(client:mutex("@path@/long"):is_held(), " ", client:mutex("@path@"):acquire(60) ~= nil, " ", count)
+          local visits, owners = client.host.visits, package.loaded.seen_here or {}
+          package.loaded.seen_here = owners
+          local here, owner = visits:here(), visits:owner(true)
+          assert(not owners[owner], "one that another request was")
+          owners[owner] = true
+          ngx.say(client:mutex("@path@/long"):is_held(), " ", client:mutex("@path@"):acquire(60) ~= nil)
+          if ngx.var.args == "moves" then
+            visits.list[here.address], visits.list[-ngx.shared.counts:incr("made", 1, 0)] = nil, here
+          end
+        } }
+        location /kept { content_by_lua_block {
+          local count = 0
+          for _ in pairs(client.host.visits.list) do count = count + 1 end
+          ngx.say(count)
         } }
         location /leave { content_by_lua_block { ngx.shared.counts:set("leave", true) } }
       ]]
       local call = web:begin("/hold")
       stats "held 1 waiting 0 abandoned 0"
-      local made = 0
-      for _ = 1, 200 do
-        local status, body = web:get("/take")
-        assert.equal(200, status)
-        local so_far = body:match "^false true (%d+)\n$"
-        assert.is_truthy(so_far, body)
-        made = math.max(made, tonumber(so_far))
+      for i = 1, 200 do
+        assert.same({ 200, "false true\n" }, { web:get(i % 2 == 0 and "/take?moves" or "/take") })
       end
-      assert.is_true(made < 50, made)
       stats "held 1 waiting 0 abandoned 200"
+      local _, kept = web:get("/kept")
+      assert.is_true(tonumber(kept) < 80, kept)
       web:get("/leave")
       local _, body = call:finish()
       assert.equal("held\ntrue\n", body)
       stats "held 0 waiting 0 abandoned 201"
+      assert.same({}, web:errors())
+    end)
+
+    it("is heard of at its end only if it has something to give back", function()
+      start_one [[
+        location /watch { content_by_lua_block {
+          local visit = getmetatable(client.host.visits:here())
+          local event = visit.event
+          function visit:event(...)
+            ngx.shared.counts:incr("heard", 1, 0)
+            return event(self, ...)
+          end
+        } }
+        location /cycle { content_by_lua_block {
+          for _, lock in ipairs { client:mutex("@path@"), client:mutex("@path@-place", { fair = false }) } do
+            for _, owner in ipairs { false, "shop" } do
+              assert(lock:acquire(60, owner or nil))
+              assert(lock:acquire(0, owner or nil))
+              assert(lock:release(owner or nil))
+              assert(lock:release(owner or nil))
+            end
+          end
+        } }
+        location /keep { content_by_lua_block {
+          local lock = client:mutex("@path@")
+          local way = ngx.var.args
+          local function granted() ngx.shared.counts:set(way, true) end
+          if way == "request" then
+            lock:request(60, granted)
+          elseif way == "timer" then
+            ngx.timer.at(0, function() if lock:acquire(60) then granted() end end)
+          else
+            if way == "thread" then lock = client:mutex("@path@", { owner = "thread" }) end
+            if lock:acquire(60) then granted() end
+          end
+          while not ngx.shared.counts:get(way) do ngx.sleep(0.01) end
+          ngx.say(true)
+        } }
+        location /long_ago { content_by_lua_block { client.host.looked = 0 } }
+        location /looked { content_by_lua_block {
+          client.host.visits:here()
+          ngx.say(client.host.looked > 0)
+        } }
+        location /heard { content_by_lua_block {
+          local list, count = client.host.visits.list, 0
+          client.host:tend()
+          for _ in pairs(list) do count = count + 1 end
+          ngx.say(ngx.shared.counts:get("heard") or 0, " ", count)
+        } }
+      ]]
+      web:get("/watch")
+      for _ = 1, 20 do assert.equal(200, (web:get("/cycle"))) end
+      local _, body = web:get("/heard")
+      local heard, kept = body:match("^(%d+) (%d+)\n$")
+      assert.is_true(tonumber(heard) <= 2, heard) -- the timers are kept from the second request on
+      assert.equal("0", kept)
+      web:get("/long_ago")
+      assert.same({ 200, "true\n" }, { web:get("/looked") }) -- for events that others have
+      for i, way in ipairs { "owner", "thread", "timer", "request" } do
+        assert.same({ 200, "true\n" }, { web:get("/keep?" .. way) })
+        stats("held 0 waiting 0 abandoned " .. i)
+        local now
+        wait.eventually(function()
+          now = select(2, web:get("/heard")):match("^%d+")
+          return tonumber(now) > tonumber(heard)
+        end, PATIENCE, way)
+        heard = now
+      end
       assert.same({}, web:errors())
     end)
 

@@ -97,6 +97,38 @@ describe("a worker of nginx", function()
       assert.same({}, web:errors())
     end)
 
+    it("hears of the end of a request that holds nothing: it leaves after the last one", function()
+      start { workers = 1, server = COUNT .. [[
+        location /stay { content_by_lua_block {
+          assert(client:mutex("@path@"):acquire(60))
+          assert(client:mutex("@path@"):release())
+          local mine = client.host.visits:here()
+          local visit = getmetatable(mine)
+          local event = visit.event
+          function visit:event(...)
+            if self == mine and ngx.worker.exiting() then ngx.shared.counts:set("heard", true) end
+            return event(self, ...)
+          end
+          ngx.shared.counts:set("stays", true)
+          while client.host.notifier.kept do ngx.sleep(0.01) end
+          ngx.shared.counts:set("stays alone", true)
+          while not ngx.shared.counts:get("leave") do ngx.sleep(0.01) end
+        } }
+        location /look { content_by_lua_block { ngx.say(ngx.shared.counts:get(ngx.unescape_uri(ngx.var.args))) } }
+      ]] }
+      for _ = 1, 2 do assert.same({ 200, "true\n" }, { web:get("/quick") }) end
+      local call = web:begin("/stay")
+      local function has(what) return select(2, web:get("/look?" .. what)) == "true\n" end
+      wait.eventually(function() return has "stays" end)
+      local old = web:reload()
+      wait.eventually(function() return has "stays%20alone" end)
+      web:get("/leave")
+      assert.equal(200, (call:finish()))
+      assert.is_true(nginx.await_end(old), "the old worker is still there")
+      assert.is_true(has "heard")
+      assert.same({}, web:errors())
+    end)
+
     it("can begin new waits in requests that it still has", function()
       start { workers = 1, server = [[
         location / { content_by_lua_block {

@@ -95,6 +95,22 @@ static void one_that_the_host_has_dropped_tells_nothing(void) {
     CHECK_INT(ended[2], 0);
 }
 
+static void tells_nothing_unless_it_is_announced(void) {
+    zkl_visit *visit = lent(1);
+    zkl_visit_announce(visit, false);
+    zkl_visit_end(visit);
+    CHECK(zkl_visit_ended(visit));
+    hear();
+    CHECK_INT(ended[1], 0);
+    CHECK(zkl_visit_renew(visit)); /* there is nothing to hear first */
+    zkl_visit_lend(visit);
+    zkl_visit_announce(visit, true);
+    zkl_visit_end(visit);
+    hear();
+    CHECK_INT(ended[1], 1);
+    zkl_visit_drop(visit);
+}
+
 static void stands_for_another_one_once_its_end_was_heard(void) {
     zkl_visit *visit = lent(1);
     CHECK(!zkl_visit_renew(visit)); /* it has not ended */
@@ -230,6 +246,7 @@ int main(int argc, char **argv) {
         {"tells its end once", tells_its_end_once},
         {"one that the host has dropped tells nothing",
          one_that_the_host_has_dropped_tells_nothing},
+        {"tells nothing unless it is announced", tells_nothing_unless_it_is_announced},
         {"stands for another one once its end was heard",
          stands_for_another_one_once_its_end_was_heard},
         {"stands for no other one while somebody has it",

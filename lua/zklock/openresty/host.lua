@@ -7,6 +7,10 @@ local Visits = require "zklock.openresty.visits"
 local caretaker = require "zklock.openresty.caretaker"
 local core = require "zklock.core"
 
+--- While requests come, the host takes events after so many seconds, also if nothing announces any:
+--- the ends of most requests announce nothing.
+local LOOK = 1
+
 ---@class zklock.openresty.Host
 local Host = {}
 Host.__index = Host
@@ -19,10 +23,13 @@ local function may_last() return core.states() == 1 end
 
 ---@param ready fun() takes the events
 function Host.new(client, ready)
-  local self = setmetatable({ native = client.native, ready = ready, removed = false, observers = {} }, Host)
+  local self = setmetatable({ native = client.native, ready = ready, removed = false, looked = 0,
+    observers = {} }, Host)
   self.visits = Visits.new(client, function()
     if may_last() then self:keep() end
-  end, function() self:help_if_unheard() end)
+  end, function()
+    if not self.notifier:is_heard() or ngx.now() - self.looked > LOOK then self:help() end
+  end)
   self.runner = Runner.new(self.visits, function() self:notice_exit() end)
   self.notifier = Notifier.new(client.native, self.visits, self)
   local phase = ngx.get_phase()
@@ -59,6 +66,7 @@ end
 --- Takes the events. If that raises (no memory), the caller has to try again.
 ---@return boolean done false: it has raised
 function Host:take()
+  self.looked = ngx.now()
   self:notice_exit()
   local ok, err = xpcall(self.ready, debug.traceback)
   if not ok then ngx.log(ngx.ERR, "zklock: ", err) end
@@ -87,6 +95,7 @@ function Host:keep()
   if not caretaker.add(self) then return end
   self.notifier:keep(true)
   self.runner:keep(true)
+  self.visits:announce(false)
 end
 
 --- A job goes on from now on, so the timers run, unless the Lua state ends with its request.
@@ -104,7 +113,8 @@ end
 
 --- The caretaker calls this periodically.
 function Host:tend()
-  if self.notifier.kept or self:is_needed() then self.notifier:listen() end
+  local is_needed = self:is_needed()
+  if is_needed or self.notifier.kept then self.notifier:listen() end
   self.visits:desert()
   self.runner:tend()
 end
@@ -112,6 +122,7 @@ end
 --- nginx has told the worker to exit: from now on the timers run only while an owner needs them.
 function Host:leave()
   caretaker.remove(self)
+  self.visits:announce(true)
   self.native:hurry()
   self:end_jobs()
   self.runner:keep(false)

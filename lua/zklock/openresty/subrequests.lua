@@ -9,6 +9,8 @@ ffi.cdef "extern char ngx_http_top_header_filter[];"
 
 local WORDS, POINTER, ADDRESS = ffi.typeof("void **"), ffi.typeof("void *"), ffi.typeof("uintptr_t")
 
+local hook = ffi.cast("void (*)(void *, void *)", core.visit_calls().hook)
+
 local subrequests = {}
 
 --- The offset, in words, of the pointer to the main request in nginx's request. After it come,
@@ -56,7 +58,7 @@ end
 
 --- The engine's visit ends when the running subrequest ends, not only when the main request does.
 function subrequests.follow(native, request)
-  native:hook(address_of(ffi.cast(WORDS, request) + main_at + HANDLER))
+  hook(native, ffi.cast(WORDS, request) + main_at + HANDLER)
 end
 
 return subrequests

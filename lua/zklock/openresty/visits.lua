@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --- visits: the requests that use this client; to nginx, subrequests and timers are requests, too. A
 --- request is one owner in all its phases and light threads; in a timer each light thread is an
---- owner. When a request ends, nginx calls a cleanup handler in C, and the engine posts an event.
+--- owner. When a request ends, nginx calls a cleanup handler in C, and the engine posts an event if
+--- there is something to give back.
 local base = require "resty.core.base"
 local core = require "zklock.core"
 local each = require "zklock.base.each"
@@ -11,7 +12,7 @@ local subrequests = require "zklock.openresty.subrequests"
 
 ffi.cdef [[
   typedef struct zkl_ngx_cleanup {
-    void (*handler)(void *data);
+    uintptr_t handler; /* LuaJIT compiles no store of a function pointer */
     void *data;
     struct zkl_ngx_cleanup *next;
   } zkl_ngx_cleanup;
@@ -19,7 +20,14 @@ ffi.cdef [[
 ]]
 
 -- Created once: LuaJIT keeps each function type that it parses for ever, and has room for 65,536.
-local POINTER, ADDRESS, HANDLER = ffi.typeof("void *"), ffi.typeof("uintptr_t"), ffi.typeof("void (*)(void *)")
+local POINTER, ADDRESS = ffi.typeof("void *"), ffi.typeof("uintptr_t")
+
+local calls = core.visit_calls()
+local has_ended = ffi.cast("bool (*)(void *)", calls.ended)
+local announce = ffi.cast("void (*)(void *, bool)", calls.announce)
+local lend = ffi.cast("void *(*)(void *)", calls.lend)
+local renew = ffi.cast("void *(*)(void *)", calls.renew)
+local HANDLER = ffi.cast(ADDRESS, ffi.cast(POINTER, calls.finish))
 
 --- A tag without a subject: the dispatcher drops its events.
 local NOBODY = 0
@@ -27,21 +35,34 @@ local NOBODY = 0
 --- Stands for a list that does not exist yet. Nothing writes into it.
 local NONE = {}
 
---- How many visits are kept for later requests.
-local SPARE_MOST = 256
+--- So many visits are kept before the first look which of them have ended: a request may get an
+--- address that none had before.
+local KEPT_LEAST = 64
 
 local WEAK_KEYS = { __mode = "k" }
 
 --- The owner that stands for a request. Its visit refers to it until the request ends.
-local REQUEST = { __name = "zklock.request", __tostring = function() return "an nginx request" end }
+local Request = { __name = "zklock.request", __tostring = function() return "an nginx request" end }
+Request.__index = Request
 local THREAD = { __name = "zklock.light_thread", __tostring = function() return "a light thread of an nginx timer" end }
 
-ownership.declare_kept_class(REQUEST)
+ownership.declare_kept_class(Request)
+
+--- The end of a request that owns nothing.
+local End = {}
+End.__index = End
+
+function End:ended() return has_ended(self.native) end
 
 local Visit = {}
 Visit.__index = Visit
 
+Visit.ended = End.ended
+
 ---@class zklock.Visits
+---@field private announces_all boolean the end of each request posts an event
+---@field private list table<integer, table> by address, the visit of the request there, which may
+---  have ended: the next request at that address uses the visit again
 local Visits = {}
 Visits.__index = Visits
 
@@ -50,24 +71,50 @@ Visits.__index = Visits
 function Visits.new(client, on_second, on_begin)
   local back = setmetatable({ client }, { __mode = "v" })
   return setmetatable({ back = back, native = client.native, on_second = on_second, on_begin = on_begin, list = {},
-    spare = {}, seen = 0, guests = 0, parts = {}, threaded = {}, ours = setmetatable({}, { __mode = "v" }) }, Visits)
+    count = 0, most = KEPT_LEAST, announces_all = true, seen = 0, guests = 0, parts = {}, threaded = {},
+    ours = setmetatable({}, { __mode = "v" }) }, Visits)
 end
 
---- True if no request is left but our own timers. Once the client has been collected, nothing
---- reports the end of requests, so this function checks each one.
-function Visits:is_empty()
-  for _, visit in each(self.back[1] and {} or self.list) do
-    if visit.native:ended() then visit:finish() end
+--- The ends of most requests are not reported.
+local function forget_ended(visits)
+  local left = 0
+  for address, visit in each(visits.list) do
+    if visit:ended() then
+      visit:finish()
+      visits.list[address] = nil
+    else
+      left = left + 1
+    end
   end
+  visits.count, visits.most = left, math.max(KEPT_LEAST, 2 * left)
+end
+
+--- True if no request is left but our own timers.
+function Visits:is_empty()
+  forget_ended(self)
   return self.guests == 0
+end
+
+--- all: the end of each request posts an event from now on; false: only of those that have something
+--- to give back, or to forget.
+function Visits:announce(all)
+  self.announces_all = all
+  for _, visit in each(all and self.list or NONE) do visit:settle(true) end
 end
 
 local function address_of(request)
   return tonumber(ffi.cast(ADDRESS, ffi.cast(POINTER, request)))
 end
 
-local function new_request()
-  return setmetatable({ _lifetimes = false, _number = false, _finalizer = false }, REQUEST)
+---@param visit table? nil: nothing can be acquired for this owner
+local function new_request(visit)
+  return setmetatable({ _visit = visit or false, _lifetimes = false, _number = false, _finalizer = false }, Request)
+end
+
+--- The owner is about to hold or wait for something, or no longer does.
+function Request:set_busy(is_busy)
+  local visit = self._visit
+  if visit then visit:settle(is_busy) end
 end
 
 local function new_thread()
@@ -85,26 +132,22 @@ end
 
 --- The engine's part of a visit: `subject:event()` gets the event when the request has ended.
 ---@return userdata native
----@return cdata handler for nginx's cleanup handler, as is `data`
----@return any data
 local function attend(visits, subject, request)
   subrequests.learn(request)
   local client = visits.back[1]
-  local native = visits.native:visit(client and client.dispatcher:enter(subject) or NOBODY)
+  local native = assert(visits.native:visit(client and client.dispatcher:enter(subject) or NOBODY))
   local cleanup = add_cleanup(request)
-  local handler, data = native:lend()
-  handler = ffi.cast(HANDLER, handler)
-  cleanup.handler, cleanup.data = handler, data
-  return native, handler, data
+  cleanup.data, cleanup.handler = lend(native), HANDLER
+  return native
 end
 
 --- Reports the running request's end to `subject`. Such a visit owns nothing.
----@return userdata native with `ended()`
+---@return table with `ended()`
 function Visits:attend(subject)
   local request = base.get_request()
-  local native = attend(self, subject, request)
-  self.ours[address_of(request)] = native
-  return native
+  local attended = setmetatable({ native = attend(self, subject, request) }, End)
+  self.ours[address_of(request)] = attended
+  return attended
 end
 
 --- As `attend`, for a light thread in one of our own timers.
@@ -116,40 +159,40 @@ end
 
 --- True if the request at this address is one of our own timers.
 local function is_ours(visits, address)
-  local native = visits.ours[address]
-  return native ~= nil and not native:ended()
+  local attended = visits.ours[address]
+  return attended ~= nil and not attended:ended()
 end
 
-local function new_visit(visits, request)
-  local visit = setmetatable({ visits = visits, address = false, native = false, handler = false, data = false,
-    is_guest = false, is_spare = false, phase = false, owner = false, owners = false, requests = false }, Visit)
-  visit.native, visit.handler, visit.data = attend(visits, visit, request)
+local function new_visit(visits, address, request)
+  if visits.count >= visits.most then forget_ended(visits) end
+  local visit = setmetatable({ visits = visits, address = address, native = false, is_guest = false, is_over = false,
+    phase = false, owner = false, owners = false, requests = false }, Visit)
+  visit.native = attend(visits, visit, request)
+  visits.list[address], visits.count = visit, visits.count + 1
   return visit
 end
 
---- A spare visit, used again for this request.
-local function renewed(visits, request)
-  local spare = visits.spare
-  local visit = spare[#spare]
+--- The visit of the former request at this address, which has ended, used again for this one.
+local function renewed(visit, request)
   if not visit then return nil end
-  spare[#spare] = nil
   local cleanup = add_cleanup(request)
-  if not visit.native:renew() then return nil end
-  cleanup.handler, cleanup.data = visit.handler, visit.data
-  visit.is_spare = false
+  local data = renew(visit.native)
+  if data == nil then return nil end
+  cleanup.data, cleanup.handler = data, HANDLER
+  visit.is_over = false
   return visit
 end
 
 local function begin(visits, address, request)
-  local visit = renewed(visits, request) or new_visit(visits, request)
-  visit.address = address
-  visit.is_guest = not is_ours(visits, address)
-  visits.list[address] = visit
+  local visit = renewed(visits.list[address], request) or new_visit(visits, address, request)
+  visit:settle(false)
   if subrequests.is_one(request) then
     visits.parts[visit] = true
     subrequests.follow(visit.native, request)
   end
-  if visit.is_guest then visits.guests = visits.guests + 1 end
+  if not is_ours(visits, address) then
+    visit.is_guest, visits.guests = true, visits.guests + 1
+  end
   if ngx.get_phase() ~= "timer" then visits.seen = visits.seen + 1 end
   if visits.seen == 2 then visits.on_second() end
   visits.on_begin()
@@ -159,7 +202,7 @@ end
 --- The visit of the request at this address. nginx may have put another request there.
 local function find(visits, address)
   local visit = visits.list[address]
-  if not visit or not visit.native:ended() then return visit end
+  if not visit or not visit:ended() then return visit end
   visit:finish()
   return nil
 end
@@ -167,7 +210,7 @@ end
 --- The parent of a subrequest runs before the notifier has reported the subrequest's end.
 local function end_parts(visits)
   for visit in each(visits.parts) do
-    if visit.native:ended() then visit:finish() end
+    if visit:ended() then visit:finish() end
   end
 end
 
@@ -193,14 +236,20 @@ function Visits:owner(may_begin, by_thread)
   return may_begin and visit:thread_of(phase) or new_thread()
 end
 
+--- The request's end posts an event if there is something to give back, or to forget.
+function Visit:settle(is_busy)
+  announce(self.native, is_busy or self.visits.announces_all or self.owners ~= false or self.requests ~= false)
+end
+
 function Visit:request()
-  if not self.owner then self.owner = new_request() end
+  if not self.owner then self.owner = new_request(self) end
   return self.owner
 end
 
 function Visit:thread()
   local thread = coroutine.running()
-  self.owners = self.owners or setmetatable({}, WEAK_KEYS)
+  if not self.owners then self.owners = setmetatable({}, WEAK_KEYS) end
+  self:settle(true)
   local owner = self.owners[thread]
   if not owner then
     owner = setmetatable({}, THREAD)
@@ -260,39 +309,34 @@ end
 
 --- The lock request ends with this visit.
 function Visit:tie(request)
-  self.requests = self.requests or setmetatable({}, WEAK_KEYS)
+  if not self.requests then self.requests = setmetatable({}, WEAK_KEYS) end
+  self:settle(true)
   self.requests[request] = true
 end
 
 --- Gives back what the visit's owners hold or wait for. If that raises, it can be called again.
 function Visit:finish()
-  local visits = self.visits
-  if visits.list[self.address] ~= self then return end
+  if self.is_over then return end
+  local visits, own = self.visits, self.owner
   local client = visits.back[1]
   if client then
-    if self.owner then client.lifetimes:abandon(self.owner) end
+    if own and own._number then client.lifetimes:abandon(own) end
     for _, owner in each(self.owners or NONE) do client.lifetimes:abandon(owner) end
     for request in each(self.requests or NONE) do request:abandon() end
   end
-  visits.list[self.address] = nil
-  if self.is_guest then visits.guests = visits.guests - 1 end
+  if own then own._visit = false end
+  self.is_over = true
+  self.phase, self.owner, self.owners, self.requests = false, false, false, false
+  if self.is_guest then
+    self.is_guest, visits.guests = false, visits.guests - 1
+  end
   if visits.parts[self] then visits.parts[self] = nil end
   if visits.threaded[self] then visits.threaded[self] = nil end
 end
 
---- Keeps the visit for another request. Requests of locks may still refer to its former tables.
-local function put_back(visit)
-  local spare = visit.visits.spare
-  visit.is_spare = true
-  visit.phase, visit.owner, visit.owners, visit.requests = false, false, false, false
-  if #spare < SPARE_MOST then spare[#spare + 1] = visit end
-end
-
 --- The engine calls this, perhaps twice, when the request has ended.
 function Visit:event()
-  if self.is_spare then return end
   self:finish()
-  put_back(self)
 end
 
 return Visits

@@ -38,7 +38,8 @@ function owner.declare_weak_class(class)
 end
 
 --- Weak classes whose objects another table keeps until it learns that they have ended. They need
---- no checks and no finalizers.
+--- no checks and no finalizers. `set_busy(is_busy)` tells an object, before it holds or waits for
+--- anything, that it will, and afterwards that it no longer does.
 local kept_classes = {}
 
 function owner.declare_kept_class(class)

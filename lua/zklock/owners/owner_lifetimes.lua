@@ -66,9 +66,11 @@ end
 --- holds of other owners; if it polls, other owners, or this one, may enter.
 local function enter(lifetimes, who)
   local share = {}
-  local finalizer_of_share = not owner.is_kept(who) and finalizer(share, drop_all)
+  local is_kept = owner.is_kept(who)
+  local finalizer_of_share = not is_kept and finalizer(share, drop_all)
   local number = number_of(lifetimes, who)
   if number then return number end
+  if is_kept and not who._lifetimes then who:set_busy(true) end
   lifetimes.entering, number = true, lifetimes.count + 1
   lifetimes.shares[number] = share
   lifetimes.whos[number] = who
@@ -137,15 +139,18 @@ end
 --- as possible: see `leave`.
 ---@param keeps boolean? the result of `owner.keeps_number(who)`
 function OwnerLifetimes:unnote(who, subject, keeps)
+  local own = keeps and who._lifetimes == self
   local number = self.numbers[who]
-  if keeps and who._lifetimes == self then number = who._number end
+  if own then number = who._number end
   local share = number and self.shares[number]
   if not share then return end
   local had = share[subject]
   if had then share[subject] = nil end
   if next(share) ~= nil then return end
   if had then self.vacant = self.vacant + 1 end
-  if type(who) ~= "thread" and not self.entering then leave(self, number) end
+  if type(who) == "thread" or self.entering then return end
+  leave(self, number)
+  if own and who.set_busy then who:set_busy(who._number ~= false) end
 end
 
 --- Gives back the holds of an owner that has ended. Each thing removes itself from the share, and
