@@ -19,9 +19,9 @@ static int visit_drop(lua_State *L) {
     return 0;
 }
 
-/* ---- for LuaJIT's FFI, which passes the userdata as a pointer to its box. A finalizer may ask when
- * Lua closes, after the box was emptied. ---- */
+/* ---- for LuaJIT's FFI, which passes the userdata as a pointer to its box ---- */
 
+/* A finalizer may ask when Lua closes, after the box was emptied. */
 static bool ended(void *const *box) {
     return !*box || zkl_visit_ended(*box);
 }
