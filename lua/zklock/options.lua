@@ -99,8 +99,9 @@ local function check_place(given, settings, level)
   settings.stint = given.stint == nil and STINT or check.span(given.stint, "options.stint", level, STINT_MOST)
 end
 
---- The settings of a lock without options: all such locks share this table, and nothing changes it.
-local USUAL = { fair = true }
+--- The settings of a lock without options, and of one with `fair = false` alone: all such locks share
+--- these tables, and nothing changes them.
+local USUAL, USUAL_PLACE = { fair = true }, { fair = false, linger = LINGER, stint = STINT }
 
 --- The settings of a lock without options.
 options.usual = USUAL
@@ -168,8 +169,9 @@ function options.check(given, kind, level)
   local name = check_name(given.name, level)
   local slow = given.slow
   if slow ~= nil then check.seconds(slow, "options.slow", level) end
-  local is_usual = fair and max_hold == nil and max_waiting == nil and slow == nil
-  local settings = is_usual and USUAL or { fair = fair, max_hold = max_hold, max_waiting = max_waiting, slow = slow }
+  local is_usual = max_hold == nil and max_waiting == nil and slow == nil and given.linger == nil and given.stint == nil
+  if is_usual then return fair and USUAL or USUAL_PLACE, by_thread, name end
+  local settings = { fair = fair, max_hold = max_hold, max_waiting = max_waiting, slow = slow }
   check_place(given, settings, level + 1)
   return settings, by_thread, name
 end

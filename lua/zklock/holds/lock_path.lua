@@ -104,7 +104,7 @@ end
 ---@return boolean adopted false: other options are fixed
 function LockPath:adopt(settings)
   local former, read = self.settings, self.read
-  if former and same(former, settings) then return true end
+  if former == settings or former and same(former, settings) then return true end
   for hold in each(self.present) do hold:end_rest() end
   if former and (next(self.present) or read and next(read.present)) then return false end
   self.settings = settings
