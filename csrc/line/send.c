@@ -8,6 +8,7 @@
 #include "line/polled.h"
 #include "paths/node_budget.h"
 #include "paths/watch_budget.h"
+#include "port/barrier.h"
 #include "port/receiver.h"
 #include "recipe/snapshot.h"
 #include "recipe/znode.h"
@@ -302,13 +303,10 @@ static bool has_lost_create(zkl_line *line) {
     return false;
 }
 
-/* A lagging server could return a list without our own node, and a deposed leader would answer a
- * sync. So the list goes out behind a write: a delete of a node that does not exist. */
+/* A lagging server could return a list without our own node. */
 static bool send_barrier(const zkl_line *line) {
-    zkl_port *port = line->context->port;
-    const zkl_op barrier = zkl_context_barrier(line->context);
     const zkl_return back = {line->receiver.id, ZKL_REQUEST_BARRIER, 0};
-    return port->call->perform(port, &barrier, false, back) == ZOK;
+    return zkl_barrier_write(line->context, line->context->port, back) == ZOK;
 }
 
 void zkl_send_list(zkl_line *line) {

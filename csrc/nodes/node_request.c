@@ -7,7 +7,7 @@
 #include "line/line_state.h"
 #include "line/outbox.h"
 #include "line/parents.h"
-#include "nodes/barrier.h"
+#include "port/barrier.h"
 #include "nodes/content.h"
 #include "nodes/node_request_answer.h"
 #include "nodes/node_request_send.h"

@@ -5,7 +5,7 @@
 #include "base/status.h"
 #include "line/events.h"
 #include "line/parents.h"
-#include "nodes/barrier.h"
+#include "port/barrier.h"
 #include "nodes/content.h"
 #include "nodes/node_request_state.h"
 

@@ -5,7 +5,7 @@
 #include "base/status.h"
 #include "line/line_state.h"
 #include "line/parents.h"
-#include "nodes/barrier.h"
+#include "port/barrier.h"
 #include "nodes/node_request_answer.h"
 #include "nodes/node_request_state.h"
 #include "port/receiver.h"

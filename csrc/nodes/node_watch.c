@@ -6,7 +6,7 @@
 #include "base/table.h"
 #include "base/timer.h"
 #include "paths/watch_budget.h"
-#include "nodes/barrier.h"
+#include "port/barrier.h"
 #include "nodes/node_watch_answer.h"
 #include "nodes/node_watch_leave.h"
 #include "nodes/node_watch_state.h"

@@ -3,7 +3,7 @@
 
 #include "base/event.h"
 #include "base/status.h"
-#include "nodes/barrier.h"
+#include "port/barrier.h"
 #include "nodes/content.h"
 #include "nodes/node_watch_leave.h"
 #include "nodes/node_watch_state.h"

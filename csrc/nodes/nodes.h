@@ -11,7 +11,7 @@
 #include "base/path_table.h"
 #include "base/round.h"
 #include "line/lines.h"
-#include "nodes/barrier.h"
+#include "port/barrier.h"
 
 typedef struct zkl_nodes {
     zkl_context *context;

@@ -39,11 +39,8 @@ typedef struct zkl_context {
      * of it (zkl_context_gives_up): a session timeout, or 0 once answers have taken too long for
      * any chain. */
     zkl_nanos unsure, patience;
-    uint64_t given_up; /* how many waiters have left in that way */
-    /* The path of a node that does not exist. Deleting it changes nothing, but the servers answer
-     * (with ZNONODE) only after a quorum has committed the attempt. So a read behind it shows all
-     * earlier writes. A sync does not promise that, because a deposed leader still answers one. */
-    const char *nothing;
+    uint64_t given_up;   /* how many waiters have left in that way */
+    const char *nothing; /* the path of a node that does not exist (barrier.h) */
 
     /* A room that removes all watches of a kind on a path (`list`: those on its children) calls it,
      * because other rooms may have some there. NULL: no other room can. */
@@ -70,11 +67,6 @@ static inline void zkl_context_retry_later(zkl_context *context, zkl_retry *retr
 
 static inline bool zkl_context_is_linked(const zkl_context *context) {
     return context->port != &zkl_port_refusing;
-}
-
-/* Deletes `nothing`. */
-static inline zkl_op zkl_context_barrier(const zkl_context *context) {
-    return (zkl_op){.kind = ZKL_OP_DELETE, .path = context->nothing, .version = -1};
 }
 
 /* For a waiter that could hold if the session were certain: true if it has waited for that so long

@@ -5,6 +5,7 @@
 #include "base/entropy.h"
 #include "base/status.h"
 #include "base/timer.h"
+#include "port/barrier.h"
 #include "port/receiver.h"
 
 #include <inttypes.h>
@@ -76,15 +77,13 @@ static zkl_nanos due(const zkl_heart *heart, zkl_nanos now) {
 
 static void beat(zkl_heart *heart, zkl_nanos now) {
     const zkl_return back = {heart->receiver.id, 0, 0};
-    const zkl_port_table *call = heart->port->call;
-    const zkl_op barrier = zkl_context_barrier(heart->context);
     const bool write =
         heart->linked && (heart->proving || heart->owes_write ||
                           (is_wanted(heart) && zkl_validity_wants_write(&heart->validity)));
     heart->owes_write = heart->owes_write && !write;
     heart->sent = heart->beaten = now; /* also if it cannot be sent: the next one comes in time */
-    heart->beating = (write ? call->perform(heart->port, &barrier, false, back)
-                            : call->sync(heart->port, "/", back)) == ZOK;
+    heart->beating = (write ? zkl_barrier_write(heart->context, heart->port, back)
+                            : heart->port->call->sync(heart->port, "/", back)) == ZOK;
 }
 
 void zkl_heart_advance(zkl_heart *heart) {

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* barrier: a sync and a write that changes nothing, on each handle of the library, before the first
- * read for the host. A read behind them shows all earlier writes; a sync alone does not, because a
- * deposed leader answers one, too. A new handle does not know how far the servers were, so a
- * lagging server could show an older state than the host has seen. Under the client's mutex. */
+/* barrier: a write that changes nothing, before a read: it deletes a node that does not exist. The
+ * servers answer (with ZNONODE) only after a quorum has committed the attempt, so the read shows
+ * all earlier writes. A sync alone does not promise that, because a deposed leader answers one,
+ * too. Under the client's mutex. */
 #ifndef ZKL_BARRIER_H
 #define ZKL_BARRIER_H
 
 #include "port/context.h"
 
+/* Sends that write: ZOK, or the port's error. */
+int zkl_barrier_write(const zkl_context *context, zkl_port *port, zkl_return back);
+/* Sends a sync before it. `prelude` marks the sync as `back.what` marks the write. */
+int zkl_barrier_send(const zkl_context *context, zkl_return back, int prelude);
+
+/* The two on each handle of the library, before the first read for the host. A new handle does not
+ * know how far the servers were, so a lagging server could show an older state than the host has
+ * seen. */
 typedef struct zkl_barrier {
     zkl_receiver receiver;
     zkl_context *context;
@@ -26,9 +34,5 @@ int zkl_barrier_refused(const zkl_barrier *barrier);
 /* Another handle takes over, or will. Or the result of a write is unknown, and the next read must
  * show it. */
 void zkl_barrier_forget(zkl_barrier *barrier);
-
-/* Sends a sync and that write for a caller. `back.what` marks the write, whose answer is ZNONODE;
- * `prelude` marks the sync. */
-int zkl_barrier_send(zkl_context *context, zkl_return back, int prelude);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "nodes/barrier.h"
+#include "port/barrier.h"
 
 #include "port/receiver.h"
 
@@ -7,11 +7,15 @@
 
 enum { SYNC, WRITE };
 
-int zkl_barrier_send(zkl_context *context, zkl_return back, int prelude) {
+int zkl_barrier_write(const zkl_context *context, zkl_port *port, zkl_return back) {
+    const zkl_op erase = {.kind = ZKL_OP_DELETE, .path = context->nothing, .version = -1};
+    return port->call->perform(port, &erase, false, back);
+}
+
+int zkl_barrier_send(const zkl_context *context, zkl_return back, int prelude) {
     zkl_port *port = context->port;
-    const zkl_op barrier = zkl_context_barrier(context);
     const int rc = port->call->sync(port, "/", (zkl_return){back.receiver, prelude, back.detail});
-    return rc == ZOK ? port->call->perform(port, &barrier, false, back) : rc;
+    return rc == ZOK ? zkl_barrier_write(context, port, back) : rc;
 }
 
 /* A write that was cut off or refused goes out again before the next read. */
