@@ -234,7 +234,7 @@ static void drop(zkl_contender *head) {
     if (phase != ZKL_OVER)
         head->context->counters.abandoned++;
     zkl_doubt_drop(head);
-    zkl_contender_unhost(head); /* frees it at the end of the step */
+    zkl_contender_drop(head); /* frees it at the end of the step */
     cancel(head, ZKL_CANCELLED);
     release(head);
 }

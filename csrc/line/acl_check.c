@@ -17,7 +17,7 @@ static bool is_known(zkl_edition edition) {
     return edition.czxid != 0;
 }
 
-static void send_get_acl(zkl_line *line) {
+void zkl_acl_check_ask(zkl_line *line) {
     zkl_port *port = line->context->port;
     const zkl_return back = {line->receiver.id, ZKL_REQUEST_ACL, 0};
     if (line->acl_asked || !zkl_context_is_linked(line->context))
@@ -34,7 +34,7 @@ void zkl_acl_check_before_list(zkl_line *line) {
         return;
     line->acl_checked = zkl_acl_cache_find(&line->common->acl_cache, line->path, context->session);
     if (!is_known(line->acl_checked))
-        send_get_acl(line);
+        zkl_acl_check_ask(line);
 }
 
 void zkl_acl_check_listed(zkl_line *line, const zkl_stat *directory) {
@@ -71,13 +71,6 @@ zkl_acl_finding zkl_acl_check_answered(zkl_line *line, const zkl_reply *reply, z
 bool zkl_acl_check_stands(const zkl_line *line) {
     return line->context->acl == ZKL_ACL_OPEN ||
            (is_known(line->acl_checked) && is_same(line->acl_checked, line->directory));
-}
-
-bool zkl_acl_check_passed(zkl_line *line) {
-    if (zkl_acl_check_stands(line))
-        return true;
-    send_get_acl(line);
-    return false;
 }
 
 void zkl_acl_check_forget(zkl_line *line) {

@@ -23,11 +23,11 @@ void zkl_acl_check_before_list(zkl_line *line);
 void zkl_acl_check_listed(zkl_line *line, const zkl_stat *directory);
 /* The answer to the request for the ACL. With REFUSED it sets `why`. */
 zkl_acl_finding zkl_acl_check_answered(zkl_line *line, const zkl_reply *reply, zkl_status *why);
-/* True if the line may grant. Otherwise a request that decides is on its way, or goes out when the
- * line retries. */
-bool zkl_acl_check_passed(zkl_line *line);
-/* True if the lists since the last grant have shown the same directory with the same ACL. */
+/* True if the line may grant: the latest list has shown a directory whose ACL was found safe. */
 bool zkl_acl_check_stands(const zkl_line *line);
+/* Asks for the ACL, unless the request is on its way. If it cannot be sent, it goes out when the
+ * line retries. */
+void zkl_acl_check_ask(zkl_line *line);
 /* The handle is gone, and with it the request for the ACL. common->acl_cache still has what is
  * known about the session's directories. */
 void zkl_acl_check_forget(zkl_line *line);

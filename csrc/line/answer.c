@@ -203,7 +203,7 @@ void zkl_answer_to_line(zkl_receiver *receiver, const zkl_return *back, const zk
 
 /* The latest round of parents did not help. true: the line does not try again, and the create fails
  * with `why`. */
-static bool is_hopeless(zkl_line *line, zkl_status *why) {
+static bool count_vain_round(zkl_line *line, zkl_status *why) {
     zkl_parents *parents = &line->parents;
     const int refused = parents->round ? parents->refused : ZOK;
     if (refused == ZOK && ++line->vain_rounds <= ZKL_PARENTS_ROUNDS_MOST)
@@ -249,7 +249,7 @@ static void no_parents(zkl_contender *c) {
             parents_unheard(c);
             return;
         }
-        if (is_hopeless(line, &why)) {
+        if (count_vain_round(line, &why)) {
             zkl_leave_fail_round(line, why); /* also fails this contender */
             return;
         }

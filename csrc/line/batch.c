@@ -352,7 +352,7 @@ static void flush(zkl_line_common *common) {
 
 bool zkl_batch_step(zkl_line_common *common) {
     zkl_context *context = common->context;
-    if (!zkl_outbox_is_ready(&common->outbox, &context->timers, zkl_context_now(context)))
+    if (!zkl_outbox_schedule(&common->outbox, &context->timers, zkl_context_now(context)))
         return false;
     flush(common);
     return true;

@@ -70,13 +70,13 @@ void zkl_contender_init(zkl_contender *c, zkl_line_common *common, uint64_t tag,
     c->common = common;
     c->context = common->context;
     c->listener = listener;
-    c->part = listener != &zkl_listener_host;
+    c->is_part = listener != &zkl_listener_host;
     const uint8_t name = terms->name < ZKL_COUNTS_MOST ? (uint8_t)terms->name : 0;
     c->terms = (zkl_demand){terms->kind,    terms->once,        terms->job,     name,
                             terms->permits, terms->max_waiting, terms->max_hold};
     c->answer.tag = c->news.tag = tag;
     count_waiting(c, true);
-    if (!c->part)
+    if (!c->is_part)
         begin_wait(c);
 }
 
@@ -304,7 +304,7 @@ static zkl_nanos hold(zkl_contender *c) {
 void zkl_contender_granted(zkl_contender *c) {
     const zkl_nanos now = hold(c);
     c->patience = 0;
-    if (!c->part) {
+    if (!c->is_part) {
         end_wait(c, ZKL_RESULT_ACQUIRED, now);
         begin_hold(c, now);
     }
@@ -328,7 +328,7 @@ void zkl_contender_failed(zkl_contender *c, zkl_status status) {
     set_phase(c, ZKL_OVER);
     c->patience = 0;
     count_waiting(c, false);
-    if (!c->part) {
+    if (!c->is_part) {
         end_wait(c, zkl_result_of(status), zkl_context_now(c->context));
         c->context->counters.timeouts += status == ZKL_TIMEOUT || status == ZKL_DISCONNECTED;
     }
@@ -341,14 +341,14 @@ static void end_hold(zkl_contender *c, zkl_status outcome) {
     if (c->tally)
         c->tally->held[c->terms.kind]--;
     c->hold_until = 0;
-    if (!c->part)
+    if (!c->is_part)
         count_hold_end(c);
 }
 
 void zkl_contender_had_lost(zkl_contender *c, zkl_loss loss) {
     c->end.loss = loss;
     c->outcome = ZKL_LOST;
-    if (!c->part) {
+    if (!c->is_part) {
         c->context->counters.lost++;
         counts_of(c)->lost[loss]++;
     }
@@ -362,7 +362,7 @@ void zkl_contender_lost(zkl_contender *c, zkl_loss loss) {
 
 void zkl_contender_released(zkl_contender *c) {
     end_hold(c, ZKL_OK);
-    c->context->counters.released += !c->part;
+    c->context->counters.released += !c->is_part;
     c->listener->changed(c);
 }
 
@@ -392,7 +392,7 @@ void zkl_contender_retire(zkl_contender *c) {
         free_at_end_of_step(c);
 }
 
-void zkl_contender_unhost(zkl_contender *c) {
+void zkl_contender_drop(zkl_contender *c) {
     c->listener = &zkl_listener_nobody;
     zkl_events_drop(&c->context->events, &c->answer);
     zkl_events_drop(&c->context->events, &c->news);

@@ -197,7 +197,7 @@ struct zkl_contender {
 
     unsigned parents; /* before its create the line had sent so many rounds of parents */
     bool seen;    /* the current list contains its node; if that is unknown: contains `candidate` */
-    bool part;    /* of a compound or a shared node: it counts nothing for the host */
+    bool is_part; /* of a compound or a shared node: it counts nothing for the host */
     bool revoked; /* somebody has asked for its release */
 
     zkl_demand terms;
@@ -209,7 +209,7 @@ struct zkl_contender {
     zkl_timer timer;
     zkl_post post; /* in a round of polled contenders (polled.h) */
     /* OVER: the pause before the next delete. WAITING, if no node is known to be before it:
-     * context->unsure when it began to lack only validity (zkl_context_gives_up). Otherwise 0. */
+     * context->unsure when it began to lack only validity (zkl_context_lose_patience). Otherwise 0. */
     zkl_nanos patience;
     /* Unless it is a part: since when it waits or holds, and its item in context->waiters or
      * context->holds. */
@@ -257,7 +257,7 @@ void zkl_contender_refused(zkl_contender *c, zkl_status status);
 /* Its node is gone and its line has removed it: it is freed as soon as the host has dropped it. */
 void zkl_contender_retire(zkl_contender *c);
 /* From now on nobody hears of it. The caller ends its hold or its wait. */
-void zkl_contender_unhost(zkl_contender *c);
+void zkl_contender_drop(zkl_contender *c);
 
 /* Any thread, with or without the mutex: until then the servers cannot have granted the lock to
  * another client; 0 if it is not held. */

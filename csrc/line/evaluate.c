@@ -30,7 +30,7 @@ static size_t count(const zkl_line *line, zkl_kinds *ours, zkl_contender **last)
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         if (c->phase != ZKL_WAITING)
             continue;
-        if (!c->part && !c->under.token &&
+        if (!c->is_part && !c->under.token &&
             (c->queue.queued || zkl_verdict_blocked(*ours, c->terms.kind))) {
             waiting++;
             if (c->terms.max_waiting && !c->queue.settled)
@@ -98,8 +98,10 @@ void zkl_evaluate_grant(zkl_contender *c, zkl_evidence evidence) {
     if (c->phase != ZKL_WAITING || c->queue.position != ZKL_POSITION_FIRST ||
         c->node != ZKL_NODE_THERE)
         return;
-    if (!zkl_acl_check_passed(c->line))
-        return; /* the answer to the ACL calls this again, or ends the wait */
+    if (!zkl_acl_check_stands(c->line)) {
+        zkl_acl_check_ask(c->line); /* the answer calls this again, or ends the wait */
+        return;
+    }
     if (!is_node_there(c, evidence)) {
         zkl_send_watch_own(c); /* its answer calls this again */
         return;
@@ -332,17 +334,19 @@ static void look_again(zkl_line *line) {
 
 /* A list comes behind the creates and deletes that are due: before them it would show who is gone,
  * and not show who has come. */
-static bool is_list_held_up(const zkl_line *line) {
+static void list_or_hurry(zkl_line *line) {
     const zkl_dispatch_tally *tally = &line->tally.dispatch;
-    line->common->outbox.urgent |= tally->deletes_due && !tally->creates_due;
-    return tally->deletes_due || tally->creates_due;
+    if (!tally->deletes_due && !tally->creates_due)
+        zkl_send_list(line);
+    else if (!tally->creates_due)
+        line->common->outbox.urgent = true;
 }
 
 void zkl_line_settle(zkl_line *line) {
     look_again(line);
     if (line->list_wanted && !line->list_sent && zkl_context_is_linked(line->context) &&
-        line->members.first && !is_list_held_up(line))
-        zkl_send_list(line);
+        line->members.first)
+        list_or_hurry(line);
     if (!line->members.first)
         zkl_line_idle(line); /* the watch on a child or on the directory may be gone by now */
     zkl_line_mark_dirty(line);

@@ -148,7 +148,7 @@ static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *
 static bool take_share(zkl_contender *c) {
     zkl_node_budget *budget = &c->common->node_budget;
     const size_t bytes = zkl_line_node_length(c->line, c->terms.kind);
-    if (!c->part)
+    if (!c->is_part)
         return zkl_node_budget_take(budget, &c->share, bytes, &c->shortage);
     zkl_node_budget_claim(budget, &c->share, bytes);
     return true;
@@ -218,16 +218,16 @@ void zkl_line_cancel(zkl_contender *c, zkl_status status) {
 }
 
 void zkl_line_drop(zkl_contender *c) {
-    if (c->phase != ZKL_OVER && !c->part)
+    if (c->phase != ZKL_OVER && !c->is_part)
         c->context->counters.abandoned++;
     zkl_doubt_drop(c);
-    zkl_contender_unhost(c);
+    zkl_contender_drop(c);
     zkl_line_cancel(c, ZKL_CANCELLED);
     zkl_line_release(c);
 }
 
 void zkl_line_drop_part(zkl_contender *c) {
-    zkl_contender_unhost(c);
+    zkl_contender_drop(c);
     if (c->phase == ZKL_WAITING)
         zkl_leave_fail(c, ZKL_CANCELLED);
     else if (c->phase == ZKL_HELD)
@@ -288,20 +288,20 @@ void zkl_line_suspend(zkl_line *line) {
     zkl_line_mark_dirty(line);
 }
 
-/* Servers refuse the delete of a node, so there may never be room for that of this try. */
-static bool lacks_room(zkl_contender *c) {
-    return c->terms.once && c->common->refusals > 0 &&
-           !zkl_node_budget_settle(&c->common->node_budget, &c->share);
+/* false: servers refuse the delete of a node, so there may never be room for that of this try. */
+static bool take_room(zkl_contender *c) {
+    return !c->terms.once || c->common->refusals == 0 ||
+           zkl_node_budget_settle(&c->common->node_budget, &c->share);
 }
 
 /* Sends the request that the contender needs next, or wants the list that shows it. */
 static void resume(zkl_contender *c) {
     switch (c->node) {
     case ZKL_NODE_NONE: /* it waits: otherwise it would be in no line */
-        if (lacks_room(c))
-            zkl_leave_fail(c, ZKL_TOO_BIG);
-        else
+        if (take_room(c))
             zkl_send_create(c);
+        else
+            zkl_leave_fail(c, ZKL_TOO_BIG);
         break;
     case ZKL_NODE_THERE:
         if (c->phase == ZKL_OVER)
@@ -386,7 +386,7 @@ void zkl_line_expire(zkl_line *line) {
 void zkl_line_unsure(zkl_line *line) {
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         if (c->phase == ZKL_WAITING && c->queue.position == ZKL_POSITION_FIRST &&
-            zkl_context_gives_up(c->context, &c->patience))
+            zkl_context_lose_patience(c->context, &c->patience))
             zkl_leave_fail(c, ZKL_DISCONNECTED);
     }
     zkl_line_settle(line);

@@ -75,7 +75,7 @@ static bool is_busy(const zkl_outbox *outbox) {
     return outbox->creates > 0 || outbox->deletes > 1;
 }
 
-bool zkl_outbox_is_ready(zkl_outbox *outbox, zkl_timers *timers, zkl_nanos now) {
+bool zkl_outbox_schedule(zkl_outbox *outbox, zkl_timers *timers, zkl_nanos now) {
     const zkl_nanos next = outbox->flushed + zkl_pace_gap(&outbox->pace);
     const bool due = outbox->due.first,
                ready = due && (outbox->urgent || !is_busy(outbox) || next <= now);

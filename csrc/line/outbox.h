@@ -70,6 +70,6 @@ void zkl_outbox_hurry(zkl_outbox *outbox);
 
 /* True if all that is due is to be sent now. Sets the timer if it has to wait, or else clears
  * it. */
-bool zkl_outbox_is_ready(zkl_outbox *outbox, zkl_timers *timers, zkl_nanos now);
+bool zkl_outbox_schedule(zkl_outbox *outbox, zkl_timers *timers, zkl_nanos now);
 
 #endif

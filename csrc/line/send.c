@@ -292,14 +292,11 @@ static bool wants_directory_watch(const zkl_line *line) {
            zkl_watch_budget_room(&line->common->watch_budget, strlen(line->path), ZKL_CLAIM_OTHERS);
 }
 
-static bool has_lost_create(zkl_line *line) {
-    if (!line->searching)
-        return false;
+static bool has_lost_create(const zkl_line *line) {
     ZKL_EACH (const zkl_contender, c, &line->members, member) {
         if (c->node == ZKL_NODE_UNKNOWN)
             return true;
     }
-    line->searching = false;
     return false;
 }
 
@@ -311,8 +308,8 @@ static bool send_barrier(const zkl_line *line) {
 
 void zkl_send_list(zkl_line *line) {
     zkl_port *port = line->context->port;
-    const bool to_sync =
-        has_lost_create(line) || (line->freshness.unsynced && line->listeners.first);
+    line->searching = line->searching && has_lost_create(line);
+    const bool to_sync = line->searching || (line->freshness.unsynced && line->listeners.first);
     line->list_synced = to_sync && send_barrier(line);
     zkl_acl_check_before_list(line);
     const bool watch = wants_directory_watch(line);

@@ -36,8 +36,8 @@ typedef struct zkl_context {
     _Atomic zkl_nanos valid_until;
     /* How long, in all, the client was connected and got answers that it needed, and yet could not
      * be sure of its session. The heart counts it from 1 on. A first waiter leaves after `patience`
-     * of it (zkl_context_gives_up): a session timeout, or 0 once answers have taken too long for
-     * any chain. */
+     * of it (zkl_context_lose_patience): a session timeout, or 0 once answers have taken too long
+     * for any chain. */
     zkl_nanos unsure, patience;
     uint64_t given_up;   /* how many waiters have left in that way */
     const char *nothing; /* the path of a node that does not exist (barrier.h) */
@@ -70,9 +70,9 @@ static inline bool zkl_context_is_linked(const zkl_context *context) {
 }
 
 /* For a waiter that could hold if the session were certain: true if it has waited for that so long
- * that it should let others go first. `since` belongs to the waiter, and is 0 when it begins to
+ * that it has to let others go first. `since` belongs to the waiter, and is 0 when it begins to
  * wait. */
-static inline bool zkl_context_gives_up(zkl_context *context, zkl_nanos *since) {
+static inline bool zkl_context_lose_patience(zkl_context *context, zkl_nanos *since) {
     if (context->valid_until > zkl_context_now(context)) {
         *since = 0;
         return false;

@@ -79,11 +79,10 @@ static void move_waiting(zkl_shared_node *from, zkl_shared_node *to) {
     zkl_shared_node_mark_dirty(from); /* no caller wants it any more */
 }
 
-/* True if it lets newcomers in now. A caller that had to wait here would have given up the node
- * with which it queued, and would stand behind callers that came later. */
-static bool lets_in(zkl_shared_node *read) {
-    if (!read->entered || zkl_shared_node_sealed(read) ||
-        zkl_handoff_may_hand_over(read) != ZKL_MAY)
+/* Lets newcomers in, if that is possible now. A caller that had to wait here would have given up
+ * the node with which it queued, and would stand behind callers that came later. */
+static bool open_up(zkl_shared_node *read) {
+    if (!read->entered || zkl_shared_node_sealed(read) || zkl_handoff_prepare(read) != ZKL_MAY)
         return false;
     zkl_remote_waiters_look(read);
     return !zkl_remote_waiters_waited(read);
@@ -95,7 +94,7 @@ void zkl_handoff_downgrade(zkl_shared_node *write, bool well) {
         return;
     zkl_shared_node *other = zkl_shared_node_find(read->line, ZKL_KIND_READ);
     read->under = write->lent = NULL;
-    if (!well || (other && !lets_in(read)))
+    if (!well || (other && !open_up(read)))
         read->sealed = true;
     else if (other)
         move_waiting(other, read);
@@ -116,7 +115,7 @@ void zkl_handoff_lose(zkl_shared_node *shared) {
     }
 }
 
-zkl_may zkl_handoff_may_hand_over(zkl_shared_node *shared) {
+zkl_may zkl_handoff_prepare(zkl_shared_node *shared) {
     const zkl_context *context = shared->context;
     const zkl_contender *node = shared->contender;
     if (!zkl_context_is_linked(context))

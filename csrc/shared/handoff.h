@@ -34,9 +34,9 @@ void zkl_handoff_lose(zkl_shared_node *shared);
 typedef enum zkl_may { ZKL_MAY_NOT, ZKL_MAY_SOON, ZKL_MAY } zkl_may;
 
 /* Says whether the next caller may hold without traffic: the node must exist at this moment, and
- * the session must be alive. SOON: the answer to a request, or the line's next settling, leads back
- * here. */
-zkl_may zkl_handoff_may_hand_over(zkl_shared_node *shared);
+ * the session must be alive. Asks for a list if the line needs one for that. SOON: the answer to a
+ * request, or the line's next settling, leads back here. */
+zkl_may zkl_handoff_prepare(zkl_shared_node *shared);
 /* Grants it to the first waiter. `handed`: without traffic. */
 void zkl_handoff_grant(zkl_shared_node *shared, bool handed);
 /* The caller that rests on it can no longer take it again. */

@@ -35,18 +35,17 @@ void zkl_linger_cancel(zkl_shared_node *shared) {
     set_idle(shared, false);
 }
 
-static bool may_linger(zkl_shared_node *shared) {
-    if (!zkl_context_is_linked(shared->context) || shared->line->common->hurried ||
-        shared->sharing.linger == 0)
-        return false;
-    return shared->remote_waiters == ZKL_REMOTE_WAITERS_NONE || zkl_remote_waiters_awaited(shared);
+static bool may_linger(const zkl_shared_node *shared) {
+    return zkl_context_is_linked(shared->context) && !shared->line->common->hurried &&
+           shared->sharing.linger > 0;
 }
 
 bool zkl_linger_try(zkl_shared_node *shared) {
-    const bool may = may_linger(shared);
-    if (may)
-        zkl_linger_begin(shared);
-    return may;
+    if (!may_linger(shared) ||
+        (shared->remote_waiters != ZKL_REMOTE_WAITERS_NONE && !zkl_remote_waiters_await(shared)))
+        return false;
+    zkl_linger_begin(shared);
+    return true;
 }
 
 void zkl_linger_expired(zkl_shared_node *shared) {

@@ -65,9 +65,9 @@ static void watch_own(zkl_shared_node *shared) {
 /* ---- one at a time ---- */
 
 /* Its waiters cannot get it, and other clients may wait behind it. */
-static bool gives_up(zkl_shared_node *shared) {
+static bool give_up(zkl_shared_node *shared) {
     if (!zkl_context_is_linked(shared->context) ||
-        !zkl_context_gives_up(shared->context, &shared->patience))
+        !zkl_context_lose_patience(shared->context, &shared->patience))
         return false;
     shared->patience = 0;
     zkl_handoff_fail_all(shared, ZKL_DISCONNECTED);
@@ -82,7 +82,7 @@ static bool advance_free(zkl_shared_node *shared, bool fresh) {
     }
     if (!zkl_shared_node_waiter(shared))
         shared->patience = 0;
-    else if (gives_up(shared))
+    else if (give_up(shared))
         return false;
     if (zkl_shared_node_sealed(shared))
         return false;
@@ -92,8 +92,8 @@ static bool advance_free(zkl_shared_node *shared, bool fresh) {
         return zkl_linger_try(shared);
     zkl_linger_cancel(shared);
     if (zkl_remote_waiters_waited(shared))
-        return zkl_remote_waiters_awaited(shared);
-    const zkl_may may = zkl_handoff_may_hand_over(shared);
+        return zkl_remote_waiters_await(shared);
+    const zkl_may may = zkl_handoff_prepare(shared);
     if (may == ZKL_MAY)
         zkl_handoff_grant(shared, true);
     return may != ZKL_MAY_NOT;
@@ -121,8 +121,8 @@ static bool let_in(zkl_shared_node *shared, bool fresh) {
         if (!anyway && zkl_shared_node_sealed(shared))
             return false;
         if (!anyway && zkl_remote_waiters_waited(shared))
-            return zkl_remote_waiters_awaited(shared);
-        const zkl_may may = fresh ? ZKL_MAY : zkl_handoff_may_hand_over(shared);
+            return zkl_remote_waiters_await(shared);
+        const zkl_may may = fresh ? ZKL_MAY : zkl_handoff_prepare(shared);
         if (may != ZKL_MAY)
             return may == ZKL_MAY_SOON;
         zkl_handoff_grant(shared, !first);
@@ -145,7 +145,7 @@ static bool advance_shared(zkl_shared_node *shared, bool fresh) {
         zkl_linger_cancel(shared);
     if (zkl_shared_node_holder(shared) || !zkl_shared_node_waiter(shared))
         shared->patience = 0;
-    else if (!fresh && gives_up(shared))
+    else if (!fresh && give_up(shared))
         return false;
     if (!let_in(shared, fresh))
         shared->sealed = true;
@@ -366,7 +366,7 @@ static bool is_full(const zkl_shared_node *shared, size_t max_waiting) {
  * answer to its create decides. */
 static void try_once(zkl_shared_node *shared) {
     if (shared->contender && !zkl_shared_node_holder(shared) &&
-        zkl_handoff_may_hand_over(shared) != ZKL_MAY)
+        zkl_handoff_prepare(shared) != ZKL_MAY)
         zkl_linger_end(shared);
 }
 

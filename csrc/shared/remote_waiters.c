@@ -92,7 +92,7 @@ bool zkl_remote_waiters_ask(zkl_shared_node *shared) {
     return zkl_line_is_listed(line);
 }
 
-bool zkl_remote_waiters_awaited(zkl_shared_node *shared) {
+bool zkl_remote_waiters_await(zkl_shared_node *shared) {
     return shared->remote_waiters == ZKL_REMOTE_WAITERS_UNKNOWN && zkl_remote_waiters_ask(shared);
 }
 

@@ -12,7 +12,7 @@ void zkl_remote_waiters_look(zkl_shared_node *shared);
 /* Wants a list. false: none will come. */
 bool zkl_remote_waiters_ask(zkl_shared_node *shared);
 /* Asks if it is unknown who waits: the waiters may have gone. false: no answer will come. */
-bool zkl_remote_waiters_awaited(zkl_shared_node *shared);
+bool zkl_remote_waiters_await(zkl_shared_node *shared);
 /* True if the waiters behind it have waited long enough. */
 bool zkl_remote_waiters_waited(const zkl_shared_node *shared);
 /* Callers here hold read: makes sure that the client asks from time to time. */

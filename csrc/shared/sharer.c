@@ -61,7 +61,7 @@ static void drop(zkl_contender *c) {
     if (rests_on)
         zkl_handoff_leave_resting(rests_on, c);
     zkl_doubt_drop(c);
-    zkl_contender_unhost(c);
+    zkl_contender_drop(c);
 }
 
 static const zkl_contender *part(const zkl_contender *c, size_t index) {
@@ -158,8 +158,7 @@ bool zkl_sharer_take_again(zkl_contender *c) {
     if (c->call != &sharers || !zkl_sharer_of(c)->rested)
         return false;
     zkl_shared_node *shared = zkl_sharer_of(c)->shared;
-    if (!shared || !shared->idle || !is_quiet(shared) ||
-        zkl_handoff_may_hand_over(shared) != ZKL_MAY)
+    if (!shared || !shared->idle || !is_quiet(shared) || zkl_handoff_prepare(shared) != ZKL_MAY)
         return false;
     zkl_list_remove(&shared->resting, &c->member);
     zkl_list_append(&shared->holders, &c->member);

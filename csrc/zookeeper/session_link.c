@@ -225,7 +225,7 @@ static bool take_session(zkl_session *session, zkl_link *former, zkl_identity *i
 /* locked. True if another link should take over from the one that looks for a server: if a server
  * has misled the link; if `addresses` differ from those of the link; or if the link's time is up,
  * or it connects in vain. In the last two cases the new link begins with another server. */
-static bool is_to_be_moved(zkl_session *session, char *addresses) {
+static bool decide_to_move(zkl_session *session, char *addresses) {
     if (!is_seeking(session) || zkl_link_connected(session->link))
         return false;
     if (session->misled)
@@ -247,7 +247,7 @@ static bool is_to_be_moved(zkl_session *session, char *addresses) {
 static zkl_link *give_up_link(zkl_session *session, char *addresses) {
     zkl_link *former = NULL;
     session->enter(session->ctx);
-    if (is_to_be_moved(session, addresses)) {
+    if (decide_to_move(session, addresses)) {
         former = session->link;
         session->link = NULL;
         zkl_session_link_stage(session, ZKL_STAGE_OPENING);

@@ -33,7 +33,7 @@ static const zkl_contender *part_after(const zkl_line *line, const zkl_contender
     bool past = !after;
     for (const zkl_list_item *item = line ? line->members.first : NULL; item; item = item->next) {
         const zkl_contender *c = ZKL_CONTAINER_OF(item, zkl_contender, member);
-        if (past && c->phase != ZKL_OVER && c->part && (!listener || c->listener == listener))
+        if (past && c->phase != ZKL_OVER && c->is_part && (!listener || c->listener == listener))
             return c;
         past = past || c == after;
     }
@@ -198,7 +198,7 @@ static void check_counts(void) {
 
 /* Somebody else is before it, at one of its paths at least. */
 static bool is_behind(const fake_client *client, const zkl_contender *caller) {
-    if (!caller->part)
+    if (!caller->is_part)
         return !random_is_first(caller);
     for (unsigned i = 0; i < PATHS; i++) {
         const zkl_line *line = zkl_lines_find(&client->lines, directories[i]);

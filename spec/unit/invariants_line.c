@@ -259,7 +259,7 @@ static void check_is_run_again(subject of, const zkl_line *line, const zkl_conte
         return;
     switch (c->node) {
     case ZKL_NODE_NONE: /* a compound's parts wait for each other */
-        must(of, c->part || line->retry.at || c->dispatch.state != ZKL_DISPATCH_NONE,
+        must(of, c->is_part || line->retry.at || c->dispatch.state != ZKL_DISPATCH_NONE,
              "who has no node gets one");
         break;
     case ZKL_NODE_UNKNOWN:

@@ -26,8 +26,8 @@ static void add_contender(sums *sum, const zkl_contender *c) {
     sum->behind += c->dispatch.state == ZKL_DISPATCH_BEHIND;
     sum->creates += sent && c->dispatch.creates;
     sum->deletes += sent && !c->dispatch.creates;
-    sum->waiting += !c->part && c->phase == ZKL_WAITING;
-    sum->held += !c->part && c->phase == ZKL_HELD;
+    sum->waiting += !c->is_part && c->phase == ZKL_WAITING;
+    sum->held += !c->is_part && c->phase == ZKL_HELD;
     *(c->share.owed ? &sum->owed : &sum->nodes) += c->share.bytes;
     if (c->watch != ZKL_WATCH_NONE)
         sum->watched += zkl_wire_text(zkl_line_length(c->line, c->name));
@@ -73,7 +73,7 @@ static uint64_t check_age(const zkl_list *list, zkl_phase phase) {
     zkl_nanos before = 0;
     uint64_t count = 0;
     ZKL_EACH (const zkl_contender, c, list, age) {
-        must((subject){NULL, c}, !c->part && c->phase == phase && c->since >= before,
+        must((subject){NULL, c}, !c->is_part && c->phase == phase && c->since >= before,
              "who waits or holds is listed by age");
         before = c->since;
         count++;

@@ -78,17 +78,17 @@ static void after_a_moment_of_trust_it_is_counted_anew(void) {
     zkl_nanos since = 0;
     zkl_context *context = &one->context;
     context->valid_until = fake_now;
-    CHECK(!zkl_context_gives_up(context, &since));
+    CHECK(!zkl_context_lose_patience(context, &since));
     context->unsure += (T - 1) * ZKL_SECOND;
-    CHECK(!zkl_context_gives_up(context, &since));
+    CHECK(!zkl_context_lose_patience(context, &since));
     context->valid_until = fake_now + 1;
-    CHECK(!zkl_context_gives_up(context, &since));
+    CHECK(!zkl_context_lose_patience(context, &since));
     context->valid_until = fake_now;
-    CHECK(!zkl_context_gives_up(context, &since));
+    CHECK(!zkl_context_lose_patience(context, &since));
     context->unsure += T * ZKL_SECOND - 1;
-    CHECK(!zkl_context_gives_up(context, &since));
+    CHECK(!zkl_context_lose_patience(context, &since));
     context->unsure += 1;
-    CHECK(zkl_context_gives_up(context, &since));
+    CHECK(zkl_context_lose_patience(context, &since));
 }
 
 static void who_waits_for_a_shared_node_leaves_with_it(void) {
