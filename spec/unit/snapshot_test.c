@@ -225,6 +225,20 @@ static void sorts_twins_by_name(void) {
     }
 }
 
+/* All of them have the same byte in front, and differ in each other one. */
+static void sorts_a_long_line_of_distant_numbers(void) {
+    static char names[500][32];
+    static const char *list[500];
+    for (size_t i = 0; i < 500; i++) {
+        snprintf(names[i], sizeof *names, "n-lock-%010zu", i * 77 % 500 * 1001);
+        list[i] = names[i];
+    }
+    CHECK(zkl_snapshot_take(&snapshot, list, 500));
+    CHECK_INT(snapshot.count, 500);
+    for (size_t i = 0; i < 500; i++)
+        CHECK_INT(snapshot.children[i].sequence, i * 1001);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"children are in order of their sequences, whatever their names",
@@ -237,6 +251,7 @@ int main(int argc, char **argv) {
         {"a child is found by its name, twins of one sequence too", finds_by_name},
         {"where a sequence begins is found", finds_where_a_sequence_begins},
         {"nodes of one sequence are in order of their names", sorts_twins_by_name},
+        {"a long line of distant numbers is in their order", sorts_a_long_line_of_distant_numbers},
         {"an empty snapshot has no child", an_empty_one_has_nobody},
         {"a child can be removed from anywhere", removes_from_anywhere},
         {"all that are ours can be removed", removes_all_of_ours},
