@@ -2,9 +2,9 @@
 #include "cli/options.h"
 
 #include "cli/complaint.h"
-#include "cli/value.h"
 #include "cli/text.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
@@ -13,91 +13,152 @@ cli_options cli_options_of(int argc, char **argv, const cli_syntax *syntax, doub
     return (cli_options){.argc = argc, .argv = argv, .syntax = syntax, .connect = connect};
 }
 
-static int stop(cli_options *options, int code) {
-    options->code = code;
-    return CLI_OPTIONS_STOP;
+/* ---- both tables as getopt_long wants them ---- */
+
+#define FIELD(name) .field = offsetof(cli_options, name)
+/* Those that every subcommand has, for cli_options itself. */
+static const cli_option common[] = {
+    {"help", 0, .kind = CLI_HELP},
+    {"version", 0, .kind = CLI_VERSION},
+    {NULL, 'z', CLI_TEXT, FIELD(hosts)},
+    {"config", 0, CLI_TEXT, FIELD(config)},
+    {"connect", 0, CLI_SECONDS, FIELD(connect)},
+};
+
+enum { COMMON = sizeof common / sizeof *common, COMMON_OF_LOCAL = 2, ROWS_MOST = 48 };
+
+/* A row without a letter has its number and this instead. */
+#define NO_LETTER 256
+
+typedef struct grammar {
+    const cli_option *rows[ROWS_MOST]; /* the common ones first */
+    int count, common, named;          /* of rows: all, common, with a name */
+    struct option names[ROWS_MOST + 1];
+    char letters[2 * ROWS_MOST + 3];
+} grammar;
+
+static bool has_value(const cli_option *row) {
+    return row->kind >= CLI_TEXT && row->kind <= CLI_VALUE;
 }
 
-/* 0: it was taken, and there is more to read. */
-static int take_connect(cli_options *options) {
-    const int code =
-        cli_number_seconds_of("--connect", optarg, (cli_seconds){.most = 0}, &options->connect);
-    return code ? stop(options, code) : 0;
+static void add(grammar *all, const cli_option *row) {
+    const int number = all->count++, has = has_value(row) ? required_argument : no_argument;
+    assert(number < ROWS_MOST);
+    all->rows[number] = row;
+    if (row->name)
+        all->names[all->named++] =
+            (struct option){row->name, has, NULL, row->letter ? row->letter : NO_LETTER + number};
+    if (row->letter)
+        snprintf(strchr(all->letters, '\0'), 3, "%c%s", row->letter, has_value(row) ? ":" : "");
 }
 
-static void name_option(cli_options *options, int value, int row) {
-    if (row < 0)
-        snprintf(options->name, sizeof options->name, "-%c", value);
-    else
-        snprintf(options->name, sizeof options->name, "--%s", options->syntax->table[row].name);
+static grammar grammar_of(const cli_syntax *syntax) {
+    grammar all = {.common = syntax->local ? COMMON_OF_LOCAL : COMMON};
+    snprintf(all.letters, sizeof all.letters, "%s", syntax->first ? "+:" : ":");
+    for (int i = 0; i < all.common; i++)
+        add(&all, &common[i]);
+    for (const cli_option *row = syntax->table; row && (row->name || row->letter); row++)
+        add(&all, row);
+    return all;
 }
 
-static int refuse(cli_options *options, const char *problem) {
+/* The number of the row for which getopt_long has returned the value; -1: there is none. */
+static int row_of(const grammar *all, int value) {
+    if (value >= NO_LETTER)
+        return value - NO_LETTER;
+    for (int i = 0; i < all->count; i++)
+        if (all->rows[i]->letter == value)
+            return i;
+    return -1;
+}
+
+/* ---- to take one ---- */
+
+#define NAME 32    /* bytes */
+#define SHOWN (-1) /* there is no more to do */
+
+/* `grouped`: it is a letter with others behind it: -qn. */
+static int refuse(const cli_options *options, int value, bool grouped) {
+    const char *problem =
+        value == ':' ? "a value expected, got none" : "unknown option, or one that takes no value";
     char shown[CLI_TEXT_SHOWN], letter[] = {'-', (char)optopt, '\0'};
     const char *word = options->argv[optind - 1];
     const bool is_letter =
-        optopt > 0 && optopt < 256 && (options->grouped || strncmp(word, "--", 2) != 0);
+        optopt > 0 && optopt < NO_LETTER && (grouped || strncmp(word, "--", 2) != 0);
     cli_text_show(shown, sizeof shown, is_letter ? letter : word);
-    cli_misuse(shown, "%s; see zklock %s --help", problem, options->argv[0]);
-    return stop(options, EX_USAGE);
+    return cli_misuse(shown, "%s; see zklock %s --help", problem, options->argv[0]);
 }
 
-static int take_common(cli_options *options, int value) {
-    switch (value) {
-    case 'z':
-        options->hosts = optarg;
+static int show(const cli_option *row, const cli_syntax *syntax) {
+    fputs(row->kind == CLI_HELP ? syntax->help : "zklock " ZKL_VERSION "\n", stdout);
+    return SHOWN;
+}
+
+/* Returns 0, SHOWN, or an exit code after a complaint. */
+static int take(const cli_option *row, const cli_syntax *syntax, void *to, const char *name) {
+    void *field = (char *)to + row->field;
+    switch (row->kind) {
+    case CLI_FLAG:
+        *(bool *)field = true;
         return 0;
-    case CLI_OPTION_CONFIG:
-        options->config = optarg;
+    case CLI_TEXT:
+        *(const char **)field = optarg;
         return 0;
-    case CLI_OPTION_CONNECT:
-        return take_connect(options);
-    case CLI_OPTION_HELP:
-        fputs(options->syntax->help, stdout);
-        return stop(options, EX_OK);
-    case CLI_OPTION_VERSION:
-        puts("zklock " ZKL_VERSION);
-        return stop(options, EX_OK);
-    case '?':
-        return refuse(options, "unknown option, or one that takes no value");
-    case ':':
-        return refuse(options, "a value expected, got none");
-    default:
-        return value;
+    case CLI_SECONDS:
+        return cli_number_seconds_of(name, optarg, row->seconds, field);
+    case CLI_WHOLE:
+        return cli_number_whole_of(name, optarg, row->least, row->most, field);
+    case CLI_VALUE:
+    case CLI_ACT:
+        return row->take(to, name);
+    case CLI_REFUSED:
+        return cli_misuse(name, "%s", row->refusal);
+    case CLI_HELP:
+    case CLI_VERSION:
+        return show(row, syntax);
     }
+    return 0;
 }
 
-int cli_options_next(cli_options *options) {
+static void name_latest(char name[NAME], int value, const char *word) {
+    if (word)
+        snprintf(name, NAME, "--%s", word);
+    else
+        snprintf(name, NAME, "-%c", value);
+}
+
+bool cli_options_read(cli_options *options, void *to) {
+    const grammar all = grammar_of(options->syntax);
     opterr = 0;
-    for (;;) {
-        int row = -1;
+    for (int code = 0; code == 0;) {
+        char name[NAME];
+        int word = -1;
         const int before = optind;
-        const int value = getopt_long(options->argc, options->argv, options->syntax->letters,
-                                      options->syntax->table, &row);
+        const int value = getopt_long(options->argc, options->argv, all.letters, all.names, &word);
         if (value == -1)
-            return CLI_OPTIONS_END;
-        options->grouped = optind == before; /* getopt stays at a word with more letters */
-        name_option(options, value, row);
-        const int own = take_common(options, value);
-        if (own != 0)
-            return own;
+            return true;
+        const int row = row_of(&all, value);
+        name_latest(name, value, word < 0 ? NULL : all.names[word].name);
+        if (row < 0) /* getopt stays at a word with more letters */
+            code = refuse(options, value, optind == before);
+        else
+            code = take(all.rows[row], options->syntax, row < all.common ? options : to, name);
+        options->code = code == SHOWN ? EX_OK : code;
     }
+    return false;
 }
 
-int cli_options_none(void *to, int option) {
-    (void)to;
-    return option;
-}
-
-bool cli_options_read(cli_options *options, int (*take)(void *to, int option), void *to) {
-    for (int option; (option = cli_options_next(options)) != CLI_OPTIONS_END;) {
-        if (option == CLI_OPTIONS_STOP)
-            return false;
-        options->code = take(to, option);
-        if (options->code)
-            return false;
+const char *cli_options_find(const cli_options *options, const char *name) {
+    const grammar all = grammar_of(options->syntax);
+    const char *found = NULL;
+    optind = 0; /* getopt begins anew */
+    for (int value = 0; value != -1;) {
+        int word = -1;
+        value = getopt_long(options->argc, options->argv, all.letters, all.names, &word);
+        if (word >= 0 && strcmp(all.names[word].name, name) == 0)
+            found = optarg;
     }
-    return true;
+    return found;
 }
 
 int cli_options_expect(const cli_options *options, int least, int most, const char *usage) {

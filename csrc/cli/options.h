@@ -6,27 +6,41 @@
 #define ZKL_CLI_OPTIONS_H
 
 #include "cli/settings.h"
+#include "cli/value.h"
 
 #include <getopt.h>
+#include <stdbool.h>
+#include <stddef.h>
 
-/* Values of long options without a letter. */
-enum {
-    CLI_OPTION_CONFIG = 256,
-    CLI_OPTION_CONNECT,
-    CLI_OPTION_HELP,
-    CLI_OPTION_VERSION,
-    CLI_OPTION_OWN /* the subcommand's own count from here */
-};
+/* How an option is taken: what it does with a field of the subcommand's structure, or otherwise.
+ * Those from CLI_TEXT to CLI_VALUE have a value. */
+typedef enum cli_option_kind {
+    CLI_FLAG,    /* sets a bool */
+    CLI_TEXT,    /* its value goes into a const char * */
+    CLI_SECONDS, /* its value goes into a double, if `seconds` allows it */
+    CLI_WHOLE,   /* its value goes into an int64_t, if it is from `least` to `most` */
+    CLI_VALUE,   /* `take` reads its value, which is in `optarg` */
+    CLI_ACT,     /* `take` knows what it means */
+    CLI_REFUSED, /* it is known, but always wrong */
+    CLI_HELP,
+    CLI_VERSION
+} cli_option_kind;
 
-/* The first rows of a subcommand's table. */
-#define CLI_OPTIONS_OF_ALL                                                                         \
-    {"config", required_argument, NULL, CLI_OPTION_CONFIG},                                        \
-        {"connect", required_argument, NULL, CLI_OPTION_CONNECT},                                  \
-        {"help", no_argument, NULL, CLI_OPTION_HELP}, {                                            \
-        "version", no_argument, NULL, CLI_OPTION_VERSION                                           \
-    }
+/* A row of a subcommand's table. The last one is empty. */
+typedef struct cli_option {
+    const char *name; /* NULL: none */
+    int letter;       /* 0: none. With the letter of a row above it is that option once more */
+    cli_option_kind kind;
+    size_t field; /* its offset */
+    cli_seconds seconds;
+    int64_t least, most;
+    /* Gets the name as the user has written it: "-w", "--wait". Returns 0, or an exit code after a
+     * complaint. */
+    int (*take)(void *to, const char *name);
+    const char *refusal;
+} cli_option;
 
-/* Their lines for a subcommand's help. */
+/* The lines of those that every subcommand has, for its help. */
 #define CLI_OPTIONS_HELP                                                                           \
     "  -z HOSTS            the servers: HOST:PORT[,HOST:PORT...][/CHROOT]\n"                       \
     "      --config FILE   configuration with hosts and credentials\n"                             \
@@ -39,10 +53,10 @@ enum {
 
 /* What a subcommand takes, and the text of its --help. */
 typedef struct cli_syntax {
-    /* begins with ":", and with "+:" where options end at the first argument */
-    const char *letters;
-    const struct option *table;
+    const cli_option *table; /* NULL: it has no options of its own */
     const char *help;
+    bool first; /* options end at the first argument */
+    bool local; /* it asks no server: of the common options it has --help and --version alone */
 } cli_syntax;
 
 typedef struct cli_options {
@@ -52,28 +66,19 @@ typedef struct cli_options {
 
     const char *hosts, *config; /* values, or NULL */
     double connect;             /* seconds */
-    int code;                   /* the exit code, at CLI_OPTIONS_STOP */
-    char name[32];              /* of the latest option, for a complaint: "-z", "--connect" */
-    bool grouped;               /* the latest option is a letter with others behind it: -qn */
+    int code;                   /* the exit code, if the subcommand is over */
 } cli_options;
-
-#define CLI_OPTIONS_END (-1)
-#define CLI_OPTIONS_STOP (-2)
 
 /* Nothing is read yet. `connect` is the default of --connect. */
 cli_options cli_options_of(int argc, char **argv, const cli_syntax *syntax, double connect);
 
-/* The next of the subcommand's own options, whose value is in `optarg`. CLI_OPTIONS_END: there are
- * no more; arguments follow from argv[optind] on. CLI_OPTIONS_STOP: exit with options->code, after
- * a complaint, the help or the version. */
-int cli_options_next(cli_options *options);
+/* Reads all options, the subcommand's own into `to`; arguments follow from argv[optind] on. false:
+ * exit with options->code, after a complaint, the help or the version. */
+bool cli_options_read(cli_options *options, void *to);
 
-/* Reads all options. `take` gets the subcommand's own, and returns 0, or an exit code after a
- * complaint. false: exit with options->code. */
-bool cli_options_read(cli_options *options, int (*take)(void *to, int option), void *to);
-
-/* The `take` of a subcommand without options of its own. */
-int cli_options_none(void *to, int option);
+/* The last value of an option, NULL if there is none, although others may be wrong. Arguments
+ * follow from argv[optind] on. */
+const char *cli_options_find(const cli_options *options, const char *name);
 
 /* Are there so many arguments? `usage` names them: "PATH VALUE". If not, complains and returns
  * EX_USAGE. */

@@ -19,9 +19,7 @@ static const char help[] =
     "does so if it runs with --revocable. Exits 1 if nobody holds.\n"
     "\n" CLI_OPTIONS_HELP;
 
-static const struct option table[] = {CLI_OPTIONS_OF_ALL, {NULL, 0, NULL, 0}};
-
-static const cli_syntax syntax = {":z:", table, help};
+static const cli_syntax syntax = {.help = help};
 
 static zkl_status ask(cli_node_command *command, const char *path, bool leases, size_t *asked) {
     cli_connection *connection = &command->connection;
@@ -54,6 +52,5 @@ static int revoke(cli_node_command *command, const char *path, void *to) {
 
 int cli_revoke(int argc, char **argv) {
     cli_options options = cli_options_of(argc, argv, &syntax, CLI_NODE_CONNECT);
-    return cli_node_command_run(&options,
-                                &(cli_node_task){CLI_PATH_LOCK, cli_options_none, revoke, NULL});
+    return cli_node_command_run(&options, &(cli_node_task){CLI_PATH_LOCK, revoke, NULL});
 }

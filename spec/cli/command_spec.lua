@@ -98,6 +98,7 @@ describe("zklock #once", function()
     complains(USAGE, "'%-%-wait': a value expected", "run", "--nb", "--wait")
     complains(USAGE, "'%-%-connect': a value expected", "get", "/x", "--connect")
     complains(USAGE, "'%-z': a value expected", "get", "/x", "-z")
+    complains(USAGE, "'%-z': unknown option", "held", "-z", "127.0.0.1:1")
     complains(USAGE, "'get': PATH expected, got 0 arguments", "get")
     complains(USAGE, "'get': PATH expected, got 2 arguments", "get", "/x", "/y")
     for _, value in ipairs { "", "x", "-1", "1e3", "0x10", "nan", "inf", "1,5", " 1" } do

@@ -24,18 +24,10 @@ static const char help[] =
     "\n"
     "      --grace SECONDS the grace that `zklock run` is to have\n" CLI_OPTIONS_HELP;
 
-enum { GRACE = CLI_OPTION_OWN };
+static const cli_option table[] = {{"grace", 0, CLI_SECONDS, .field = offsetof(cli_patient, grace)},
+                                   {0}};
 
-static const struct option table[] = {
-    CLI_OPTIONS_OF_ALL, {"grace", required_argument, NULL, GRACE}, {NULL, 0, NULL, 0}};
-
-static const cli_syntax syntax = {":z:", table, help};
-
-static int take(void *to, int option) {
-    (void)option;
-    return cli_number_seconds_of("--grace", optarg, (cli_seconds){.most = 0},
-                                 &((cli_patient *)to)->grace);
-}
+static const cli_syntax syntax = {.table = table, .help = help};
 
 /* ---- what needs no server ---- */
 
@@ -162,7 +154,7 @@ static int check_up(cli_patient *patient, const cli_options *options) {
 int cli_doctor(int argc, char **argv) {
     cli_patient patient = {.grace = -1};
     cli_options options = cli_options_of(argc, argv, &syntax, CONNECT);
-    if (!cli_options_read(&options, take, &patient))
+    if (!cli_options_read(&options, &patient))
         return options.code;
     int code = cli_options_expect(&options, 0, 1, "[PATH]");
     if (code)

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -31,11 +30,7 @@ static const char help[] =
     "exit codes: 0 held, 75 not held, 69 no server within a second, 77 the nodes cannot\n"
     "be read\n";
 
-static const struct option table[] = {{"help", no_argument, NULL, CLI_OPTION_HELP},
-                                      {"version", no_argument, NULL, CLI_OPTION_VERSION},
-                                      {NULL, 0, NULL, 0}};
-
-static const cli_syntax syntax = {":", table, help};
+static const cli_syntax syntax = {.help = help, .local = true};
 
 static int refuse(const char *reason) {
     cli_complain("%s", reason);
@@ -76,7 +71,7 @@ static int ask_servers(const cli_options *options) {
 int cli_held(int argc, char **argv) {
     cli_options options = cli_options_of(argc, argv, &syntax, CONNECT);
     double left;
-    if (cli_options_next(&options) == CLI_OPTIONS_STOP)
+    if (!cli_options_read(&options, NULL))
         return options.code;
     const int code = cli_options_expect(&options, 0, 0, "no argument");
     if (code)

@@ -161,7 +161,7 @@ int cli_node_command_at(const char *path, const cli_options *options, const cli_
 }
 
 int cli_node_command_run(cli_options *options, const cli_node_task *task) {
-    if (!cli_options_read(options, task->take, task->to))
+    if (!cli_options_read(options, task->to))
         return options->code;
     const int code = cli_options_expect(options, 1, 1, "PATH");
     return code ? code : cli_node_command_at(options->argv[optind], options, task);

@@ -69,10 +69,9 @@ void cli_node_command_end(cli_node_command *command);
 /* What a subcommand does at one path. */
 typedef struct cli_node_task {
     cli_path_use use;
-    int (*take)(void *to, int option); /* of cli_options_read */
     /* Called with a session. Returns an exit code. */
     int (*run)(cli_node_command *command, const char *path, void *to);
-    void *to;
+    void *to; /* the options, too, are read into it */
 } cli_node_task;
 
 /* Connects, runs the task, and returns its exit code, or one after a complaint. */

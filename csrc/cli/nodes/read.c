@@ -20,16 +20,9 @@ static const char get_help[] =
     "  -s, --stat          write the node's metadata instead, a name and a value a "
     "line\n" CLI_OPTIONS_HELP;
 
-static const struct option get_table[] = {
-    CLI_OPTIONS_OF_ALL, {"stat", no_argument, NULL, 's'}, {NULL, 0, NULL, 0}};
+static const cli_option get_table[] = {{"stat", 's', CLI_FLAG, .field = 0}, {.name = NULL}};
 
-static const cli_syntax get_syntax = {":z:s", get_table, get_help};
-
-static int take_stat(void *to, int option) {
-    (void)option;
-    *(bool *)to = true;
-    return 0;
-}
+static const cli_syntax get_syntax = {.table = get_table, .help = get_help};
 
 static int read_node(cli_node_command *command, const char *path, void *to) {
     const bool *stat = to;
@@ -48,8 +41,7 @@ static int read_node(cli_node_command *command, const char *path, void *to) {
 int cli_get(int argc, char **argv) {
     bool stat = false;
     cli_options options = cli_options_of(argc, argv, &get_syntax, CLI_NODE_CONNECT);
-    return cli_node_command_run(&options,
-                                &(cli_node_task){CLI_PATH_READ, take_stat, read_node, &stat});
+    return cli_node_command_run(&options, &(cli_node_task){CLI_PATH_READ, read_node, &stat});
 }
 
 /* ---- ls ---- */
@@ -59,9 +51,7 @@ static const char ls_help[] = "usage: zklock ls [OPTIONS] PATH\n"
                               "Lists the names of a node's children, one a line, sorted as bytes.\n"
                               "\n" CLI_OPTIONS_HELP;
 
-static const struct option ls_table[] = {CLI_OPTIONS_OF_ALL, {NULL, 0, NULL, 0}};
-
-static const cli_syntax ls_syntax = {":z:", ls_table, ls_help};
+static const cli_syntax ls_syntax = {.help = ls_help};
 
 static int list(cli_node_command *command, const char *path, void *to) {
     (void)to;
@@ -77,6 +67,5 @@ static int list(cli_node_command *command, const char *path, void *to) {
 
 int cli_ls(int argc, char **argv) {
     cli_options options = cli_options_of(argc, argv, &ls_syntax, CLI_NODE_CONNECT);
-    return cli_node_command_run(&options,
-                                &(cli_node_task){CLI_PATH_READ, cli_options_none, list, NULL});
+    return cli_node_command_run(&options, &(cli_node_task){CLI_PATH_READ, list, NULL});
 }

@@ -16,48 +16,31 @@
 #include <string.h>
 #include <sysexits.h>
 
-enum { ACL = CLI_OPTION_OWN, GUARD, STDIN };
-
 /* The write that is asked for; each subcommand has some of the options. */
 typedef struct wanted {
     cli_options options;
     cli_guard guard;
     zkl_op op;
+    int64_t version; /* of the data; -1: any */
     cli_path_use use;
     bool input;
 } wanted;
 
-static int take_acl(zkl_op *op) {
+static int take_acl(void *to, const char *name) {
     char shown[CLI_TEXT_SHOWN];
+    zkl_op *op = &((wanted *)to)->op;
     op->own_acl = cli_settings_acl(optarg, &op->acl);
     if (op->own_acl)
         return 0;
     cli_text_show(shown, sizeof shown, optarg);
-    return cli_misuse("--acl", "'open', 'creator' or 'read' expected, got '%s'", shown);
+    return cli_misuse(name, "'open', 'creator' or 'read' expected, got '%s'", shown);
 }
 
-static int take_version(wanted *write) {
-    int64_t version;
-    const int code = cli_number_whole_of(write->options.name, optarg, 0, INT32_MAX, &version);
-    if (code == 0)
-        write->op.version = (int32_t)version;
-    return code;
+static int take_guard(void *to, const char *name) {
+    return cli_guard_add(&((wanted *)to)->guard, name, optarg);
 }
 
-static int take(void *to, int option) {
-    wanted *write = to;
-    if (option == ACL)
-        return take_acl(&write->op);
-    if (option == GUARD)
-        return cli_guard_add(&write->guard, "--guard", optarg);
-    if (option == 'v')
-        return take_version(write);
-    write->op.container |= option == 'c';
-    write->op.parents |= option == 'p';
-    write->op.sequential |= option == 's';
-    write->input |= option == STDIN;
-    return 0;
-}
+#define FIELD(name) .field = offsetof(wanted, name)
 
 /* ---- the write ---- */
 
@@ -107,7 +90,7 @@ static int write_input(wanted *write) {
 /* `least`, `most`: how many arguments there are, PATH included, unless the value comes by --stdin;
  * `usage` names them. */
 static int run(wanted *write, int least, int most, const char *usage) {
-    if (!cli_options_read(&write->options, take, write))
+    if (!cli_options_read(&write->options, write))
         return write->options.code;
     int code = write->input ? cli_options_expect(&write->options, 1, 1, "PATH")
                             : cli_options_expect(&write->options, least, most, usage);
@@ -117,6 +100,7 @@ static int run(wanted *write, int least, int most, const char *usage) {
         return code;
     char **arguments = write->options.argv + optind;
     write->op.path = arguments[0];
+    write->op.version = (int32_t)write->version;
     if (write->input)
         return write_input(write);
     write->op.data = most > 1 && arguments[1] ? arguments[1] : "";
@@ -141,16 +125,17 @@ static const char create_help[] =
     "  -s, --sequential    the servers append a number that grows\n"
     "      --stdin         read the value from standard input\n" CLI_OPTIONS_HELP;
 
-static const struct option create_table[] = {CLI_OPTIONS_OF_ALL,
-                                             {"acl", required_argument, NULL, ACL},
-                                             {"container", no_argument, NULL, 'c'},
-                                             {"guard", required_argument, NULL, GUARD},
-                                             {"parents", no_argument, NULL, 'p'},
-                                             {"sequential", no_argument, NULL, 's'},
-                                             {"stdin", no_argument, NULL, STDIN},
-                                             {NULL, 0, NULL, 0}};
+static const cli_option create_table[] = {
+    {"acl", 0, CLI_VALUE, .take = take_acl},
+    {"container", 'c', CLI_FLAG, FIELD(op.container)},
+    {"guard", 0, CLI_VALUE, .take = take_guard},
+    {"parents", 'p', CLI_FLAG, FIELD(op.parents)},
+    {"sequential", 's', CLI_FLAG, FIELD(op.sequential)},
+    {"stdin", 0, CLI_FLAG, FIELD(input)},
+    {.name = NULL},
+};
 
-static const cli_syntax create_syntax = {":z:cps", create_table, create_help};
+static const cli_syntax create_syntax = {.table = create_table, .help = create_help};
 
 int cli_create(int argc, char **argv) {
     wanted write = {.options = cli_options_of(argc, argv, &create_syntax, CLI_NODE_CONNECT),
@@ -174,17 +159,19 @@ static const char set_help[] =
     "  -v, --if-version N  only if the data has this version\n"
     "      --stdin         read the value from standard input\n" CLI_OPTIONS_HELP;
 
-static const struct option set_table[] = {CLI_OPTIONS_OF_ALL,
-                                          {"guard", required_argument, NULL, GUARD},
-                                          {"if-version", required_argument, NULL, 'v'},
-                                          {"stdin", no_argument, NULL, STDIN},
-                                          {NULL, 0, NULL, 0}};
+static const cli_option set_table[] = {
+    {"guard", 0, CLI_VALUE, .take = take_guard},
+    {"if-version", 'v', CLI_WHOLE, FIELD(version), .most = INT32_MAX},
+    {"stdin", 0, CLI_FLAG, FIELD(input)},
+    {.name = NULL},
+};
 
-static const cli_syntax set_syntax = {":z:v:", set_table, set_help};
+static const cli_syntax set_syntax = {.table = set_table, .help = set_help};
 
 int cli_set(int argc, char **argv) {
     wanted write = {.options = cli_options_of(argc, argv, &set_syntax, CLI_NODE_CONNECT),
-                    .op = {.kind = ZKL_OP_SET, .version = -1},
+                    .op = {.kind = ZKL_OP_SET},
+                    .version = -1,
                     .use = CLI_PATH_WRITE};
     const int code = run(&write, 2, 2, "PATH VALUE");
     cli_guard_free(&write.guard);
@@ -202,16 +189,18 @@ static const char delete_help[] =
     "                      below `zklock run`, --guard \"$ZKLOCK_NODE\"\n"
     "  -v, --if-version N  only if the data has this version\n" CLI_OPTIONS_HELP;
 
-static const struct option delete_table[] = {CLI_OPTIONS_OF_ALL,
-                                             {"guard", required_argument, NULL, GUARD},
-                                             {"if-version", required_argument, NULL, 'v'},
-                                             {NULL, 0, NULL, 0}};
+static const cli_option delete_table[] = {
+    {"guard", 0, CLI_VALUE, .take = take_guard},
+    {"if-version", 'v', CLI_WHOLE, FIELD(version), .most = INT32_MAX},
+    {.name = NULL},
+};
 
-static const cli_syntax delete_syntax = {":z:v:", delete_table, delete_help};
+static const cli_syntax delete_syntax = {.table = delete_table, .help = delete_help};
 
 int cli_delete(int argc, char **argv) {
     wanted write = {.options = cli_options_of(argc, argv, &delete_syntax, CLI_NODE_CONNECT),
-                    .op = {.kind = ZKL_OP_DELETE, .version = -1},
+                    .op = {.kind = ZKL_OP_DELETE},
+                    .version = -1,
                     .use = CLI_PATH_DELETE};
     const int code = run(&write, 1, 1, "PATH");
     cli_guard_free(&write.guard);

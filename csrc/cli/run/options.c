@@ -61,53 +61,7 @@ static const char help[] =
     "  77  access denied\n"
     "  126, 127  the command cannot be executed, is not found\n";
 
-enum {
-    ALSO = CLI_OPTION_OWN,
-    PERMITS,
-    SESSION,
-    GRACE,
-    ON_LOSS,
-    REVOCABLE,
-    EVERY,
-    ONCE,
-    MARK,
-    SPLAY,
-    REPORT,
-    IDENTIFIER,
-    VERBOSE
-};
-
-static const struct option table[] = {CLI_OPTIONS_OF_ALL,
-                                      {"nonblock", no_argument, NULL, 'n'},
-                                      {"nb", no_argument, NULL, 'n'},
-                                      {"nonblocking", no_argument, NULL, 'n'},
-                                      {"wait", required_argument, NULL, 'w'},
-                                      {"timeout", required_argument, NULL, 'w'},
-                                      {"conflict-exit-code", required_argument, NULL, 'E'},
-                                      {"exclusive", no_argument, NULL, 'x'},
-                                      {"shared", no_argument, NULL, 's'},
-                                      {"unlock", no_argument, NULL, 'u'},
-                                      {"no-fork", no_argument, NULL, 'F'},
-                                      {"close", no_argument, NULL, 'o'},
-                                      {"command", no_argument, NULL, 'c'},
-                                      {"verbose", no_argument, NULL, VERBOSE},
-                                      {"permits", required_argument, NULL, PERMITS},
-                                      {"also", required_argument, NULL, ALSO},
-                                      {"session", required_argument, NULL, SESSION},
-                                      {"grace", required_argument, NULL, GRACE},
-                                      {"on-loss", required_argument, NULL, ON_LOSS},
-                                      {"revocable", no_argument, NULL, REVOCABLE},
-                                      {"every", required_argument, NULL, EVERY},
-                                      {"once", no_argument, NULL, ONCE},
-                                      {"mark", required_argument, NULL, MARK},
-                                      {"splay", required_argument, NULL, SPLAY},
-                                      {"report", required_argument, NULL, REPORT},
-                                      {"identifier", required_argument, NULL, IDENTIFIER},
-                                      {NULL, 0, NULL, 0}};
-
-static const cli_syntax syntax = {"+:z:nw:E:exsuFochV", table, help};
-
-/* ---- values; each function returns 0, or EX_USAGE after a complaint ---- */
+/* ---- what takes a value; each returns 0, or EX_USAGE after a complaint ---- */
 
 /* The index of a word in a list that ends with NULL. */
 static int take_word(const char *option, const char *const *words, const char *expected,
@@ -120,7 +74,8 @@ static int take_word(const char *option, const char *const *words, const char *e
     return cli_misuse(option, "%s expected, got '%s'", expected, shown);
 }
 
-static int take_on_loss(struct run_options *run, const char *name) {
+static int take_on_loss(void *to, const char *name) {
+    struct run_options *run = to;
     static const char *const words[] = {"kill", "term", "ignore", NULL};
     int index;
     const int code = take_word(name, words, "kill, term or ignore", &index);
@@ -129,7 +84,8 @@ static int take_on_loss(struct run_options *run, const char *name) {
     return code;
 }
 
-static int take_mark(struct run_options *run, const char *name) {
+static int take_mark(void *to, const char *name) {
+    struct run_options *run = to;
     static const char *const words[] = {"before", "after", NULL};
     int index;
     const int code = take_word(name, words, "before or after", &index);
@@ -138,29 +94,9 @@ static int take_mark(struct run_options *run, const char *name) {
     return code;
 }
 
-static int take_code(struct run_options *run, const char *name) {
-    int64_t number;
-    const int code = cli_number_whole_of(name, optarg, 0, 255, &number);
-    if (code == 0)
-        run->conflict_code = (int)number;
-    return code;
-}
-
-static int take_permits(struct run_options *run, const char *name) {
-    int64_t number;
-    const int code = cli_number_whole_of(name, optarg, 1, INT32_MAX, &number);
-    if (code == 0)
-        run->permits = (uint32_t)number;
-    return code;
-}
-
-static int take_session(struct run_options *run, const char *name) {
-    const cli_seconds range = {.positive = true, .most = CLI_SESSION_MOST};
-    return cli_number_seconds_of(name, optarg, range, &run->session);
-}
-
 /* --every, or --once, whose duration has no end. */
-static int take_every(struct run_options *run, const char *name) {
+static int take_every(void *to, const char *name) {
+    struct run_options *run = to;
     const bool once = strcmp(name, "--once") == 0;
     if (run->due && strcmp(run->due, name) != 0)
         return cli_misuse("--once", "cannot be given with --every");
@@ -171,14 +107,16 @@ static int take_every(struct run_options *run, const char *name) {
     return cli_number_seconds_of(name, optarg, (cli_seconds){.positive = true}, &run->every);
 }
 
-static int take_identifier(struct run_options *run, const char *name) {
+static int take_identifier(void *to, const char *name) {
+    struct run_options *run = to;
     if (strcmp(optarg, ZKL_REVOKE) == 0)
         return cli_misuse(name, "'%s' asks a holder to give back", ZKL_REVOKE);
     run->identifier = optarg;
     return 0;
 }
 
-static int take_report(struct run_options *run, const char *name) {
+static int take_report(void *to, const char *name) {
+    struct run_options *run = to;
     run->report = optarg;
     return *optarg ? 0 : cli_misuse(name, "a file's name expected, got ''");
 }
@@ -188,7 +126,8 @@ static void add_path(struct run_options *run, const char *path) {
     run->paths[run->count++] = path;
 }
 
-static int take_also(struct run_options *run, const char *name) {
+static int take_also(void *to, const char *name) {
+    struct run_options *run = to;
     (void)name;
     add_path(run, optarg);
     return 0;
@@ -201,63 +140,58 @@ static int take_side(struct run_options *run, enum run_kind side) {
     return 0;
 }
 
-static int take_exclusive(struct run_options *run, const char *name) {
+static int take_exclusive(void *to, const char *name) {
+    struct run_options *run = to;
     (void)name;
     return take_side(run, RUN_WRITE);
 }
 
-static int take_shared(struct run_options *run, const char *name) {
+static int take_shared(void *to, const char *name) {
+    struct run_options *run = to;
     (void)name;
     return take_side(run, RUN_READ);
 }
 
-/* Each option sets one of these. */
-#define FIELD(name) offsetof(struct run_options, name)
-static const struct row {
-    int option;
-    size_t flag, seconds; /* of a field; 0: none */
-    int (*take)(struct run_options *run, const char *name);
-    const char *refusal;
-} rows[] = {
-    {'n', .flag = FIELD(nonblock)},
-    {'o', .flag = FIELD(close)},
-    {VERBOSE, .flag = FIELD(verbose)},
-    {REVOCABLE, .flag = FIELD(revocable)},
-    {'w', .seconds = FIELD(wait)},
-    {GRACE, .seconds = FIELD(grace)},
-    {SPLAY, .seconds = FIELD(splay)},
-    {'E', .take = take_code},
-    {'x', .take = take_exclusive},
-    {'e', .take = take_exclusive},
-    {'s', .take = take_shared},
-    {PERMITS, .take = take_permits},
-    {ALSO, .take = take_also},
-    {SESSION, .take = take_session},
-    {ON_LOSS, .take = take_on_loss},
-    {EVERY, .take = take_every},
-    {ONCE, .take = take_every},
-    {MARK, .take = take_mark},
-    {REPORT, .take = take_report},
-    {IDENTIFIER, .take = take_identifier},
-    {'u', .refusal = "a lock is released when its command ends, and not before"},
-    {'F', .refusal = "zklock has to stay: it ends the command when the lock is lost"},
-    {'c', .refusal = "expected after PATH: zklock run PATH -c 'SHELL LINE'"},
+/* ---- the options, in the order of the help ---- */
+
+#define FIELD(name) .field = offsetof(struct run_options, name)
+static const cli_option table[] = {
+    {"nonblock", 'n', CLI_FLAG, FIELD(nonblock)},
+    {"nb", 'n', CLI_FLAG, FIELD(nonblock)},
+    {"nonblocking", 'n', CLI_FLAG, FIELD(nonblock)},
+    {"wait", 'w', CLI_SECONDS, FIELD(wait)},
+    {"timeout", 'w', CLI_SECONDS, FIELD(wait)},
+    {"conflict-exit-code", 'E', CLI_WHOLE, FIELD(conflict_code), .most = 255},
+    {"exclusive", 'x', CLI_ACT, .take = take_exclusive},
+    {NULL, 'e', CLI_ACT, .take = take_exclusive},
+    {"shared", 's', CLI_ACT, .take = take_shared},
+    {"permits", 0, CLI_WHOLE, FIELD(permits), .least = 1, .most = INT32_MAX},
+    {"also", 0, CLI_VALUE, .take = take_also},
+    {"close", 'o', CLI_FLAG, FIELD(close)},
+    {"command", 'c', CLI_REFUSED,
+     .refusal = "expected after PATH: zklock run PATH -c 'SHELL LINE'"},
+    {"verbose", 0, CLI_FLAG, FIELD(verbose)},
+    {"session", 0, CLI_SECONDS, FIELD(session), .seconds = {true, CLI_SESSION_MOST}},
+    {"grace", 0, CLI_SECONDS, FIELD(grace)},
+    {"on-loss", 0, CLI_VALUE, .take = take_on_loss},
+    {"revocable", 0, CLI_FLAG, FIELD(revocable)},
+    {"every", 0, CLI_VALUE, .take = take_every},
+    {"once", 0, CLI_ACT, .take = take_every},
+    {"mark", 0, CLI_VALUE, .take = take_mark},
+    {"splay", 0, CLI_SECONDS, FIELD(splay)},
+    {"report", 0, CLI_VALUE, .take = take_report},
+    {"identifier", 0, CLI_VALUE, .take = take_identifier},
+    /* flock(1) has these, and letters for two that all subcommands have */
+    {"unlock", 'u', CLI_REFUSED,
+     .refusal = "a lock is released when its command ends, and not before"},
+    {"no-fork", 'F', CLI_REFUSED,
+     .refusal = "zklock has to stay: it ends the command when the lock is lost"},
+    {NULL, 'h', .kind = CLI_HELP},
+    {NULL, 'V', .kind = CLI_VERSION},
+    {.name = NULL},
 };
 
-static int take(struct run_options *run, int option, const char *name) {
-    const struct row *row = rows;
-    while (row->option != option)
-        row++;
-    if (row->refusal)
-        return cli_misuse(name, "%s", row->refusal);
-    if (row->take)
-        return row->take(run, name);
-    if (row->seconds)
-        return cli_number_seconds_of(name, optarg, (cli_seconds){.most = 0},
-                                     (double *)((char *)run + row->seconds));
-    *(bool *)((char *)run + row->flag) = true;
-    return 0;
-}
+static const cli_syntax syntax = {.table = table, .help = help, .first = true};
 
 /* ---- what goes together ---- */
 
@@ -331,42 +265,22 @@ static int take_path(struct run_options *run, int count, char **words) {
     return take_command(run, count - 1, words + 1);
 }
 
-/* flock(1) has letters for two that all subcommands have. */
-static int show(int option) {
-    if (option == 'h')
-        fputs(help, stdout);
-    else
-        puts("zklock " ZKL_VERSION);
-    return EX_OK;
-}
-
 static int read_all(struct run_options *run, cli_options *options) {
-    for (int option, code; (option = cli_options_next(options)) != CLI_OPTIONS_END;) {
-        if (option == CLI_OPTIONS_STOP)
-            return options->code;
-        if (option == 'h' || option == 'V')
-            return show(option);
-        code = take(run, option, options->name);
-        if (code)
-            return code;
-    }
+    if (!cli_options_read(options, run))
+        return options->code;
     const int code = check(run);
     return code ? code : take_path(run, options->argc - optind, options->argv + optind);
 }
 
 /* After a wrong argument: --report and PATH, so that the report can say so. A word that is no path
  * may be the value of an option that zklock does not know: then there is no report. */
-static void find_report(struct run_options *run, int argc, char **argv) {
-    run->report = NULL;
+static void find_report(struct run_options *run, const cli_options *options) {
+    const char *report = cli_options_find(options, "report"), *path = options->argv[optind];
+    const bool known = report && *report && path && path[0] == '/';
+    run->report = known ? report : NULL;
     run->count = 0;
-    optind = 0; /* getopt begins anew */
-    for (int option; (option = getopt_long(argc, argv, syntax.letters, table, NULL)) != -1;)
-        if (option == REPORT)
-            run->report = *optarg ? optarg : NULL;
-    if (optind < argc && argv[optind][0] == '/')
-        add_path(run, argv[optind]);
-    else
-        run->report = NULL;
+    if (path && path[0] == '/')
+        add_path(run, path);
 }
 
 int cli_run_options_read(struct run_options *run, int argc, char **argv) {
@@ -375,7 +289,7 @@ int cli_run_options_read(struct run_options *run, int argc, char **argv) {
     cli_options options = cli_options_of(argc, argv, &syntax, -1);
     const int code = read_all(run, &options);
     if (code)
-        find_report(run, argc, argv);
+        find_report(run, &options);
     if (code || !run->command)
         return code;
     run->servers = options.hosts;

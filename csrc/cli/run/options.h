@@ -20,12 +20,12 @@ struct run_options {
     const char **paths;      /* PATH, then those of --also */
     size_t count;
     enum run_kind kind;
-    uint32_t permits;
+    int64_t permits;
     bool nonblock, close, verbose, revocable;
     double wait, connect, session, grace, splay;
     double every;    /* infinite with --once */
     const char *due; /* "--every" or "--once"; NULL: neither */
-    int conflict_code;
+    int64_t conflict_code;
     enum run_on_loss on_loss;
     enum run_mark mark;
     const char *report, *identifier; /* or NULL */

@@ -122,7 +122,7 @@ static zkl_nanos deadline_of(const struct session *session) {
 static bool join(struct session *session) {
     const struct run_options *options = &session->run->options;
     const zkl_terms terms = {.kind = kind_of(options->kind),
-                             .permits = options->permits,
+                             .permits = (uint32_t)options->permits,
                              .deadline = deadline_of(session),
                              .once = is_single_try(options)};
     zkl_client *client = session->connection.client;
@@ -175,9 +175,9 @@ static void end_failed(struct session *session) {
     if (session->status == ZKL_DISCONNECTED)
         end_without_servers(session, session->status, "the wait ended without a connection");
     else if (session->status == ZKL_TIMEOUT && is_single_try(options))
-        cli_session_end(session, options->conflict_code, "busy", "busy: %s", path);
+        cli_session_end(session, (int)options->conflict_code, "busy", "busy: %s", path);
     else if (session->status == ZKL_TIMEOUT)
-        cli_session_end(session, options->conflict_code, "busy",
+        cli_session_end(session, (int)options->conflict_code, "busy",
                         "busy: %s was not free within %g s", path, options->wait);
     else if (session->status == ZKL_TOO_BIG &&
              zkl_shortage_text(session->contender, why, sizeof why))

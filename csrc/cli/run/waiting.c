@@ -7,6 +7,7 @@
 #include "cli/text.h"
 #include "zklock.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +52,7 @@ static void say_no_server(struct session *session) {
 
 /* One more lease may be there: that of the next in line. */
 static bool is_full(const struct session *session) {
-    return session->waiting.total >= session->run->options.permits;
+    return session->waiting.total >= (size_t)session->run->options.permits;
 }
 
 static void say_place(struct session *session, const char *holder) {
@@ -60,7 +61,7 @@ static void say_place(struct session *session, const char *holder) {
     shown_path(session, path);
     int used = snprintf(text, sizeof text, "waiting for %s", path);
     if (session->run->options.kind == RUN_SEMAPHORE && is_full(session))
-        snprintf(text + used, sizeof text - (size_t)used, ": all %u permits are taken",
+        snprintf(text + used, sizeof text - (size_t)used, ": all %" PRId64 " permits are taken",
                  session->run->options.permits);
     else if (waiting->place && holder)
         snprintf(text + used, sizeof text - (size_t)used, ": %zu%s of %zu, held by %s",

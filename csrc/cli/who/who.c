@@ -24,15 +24,18 @@ static const char help[] =
     "      --json          for programs; with -f one object a line\n"
     "  -r, --recursive     also all locks below PATH\n" CLI_OPTIONS_HELP;
 
-enum { JSON = CLI_OPTION_OWN };
+typedef struct wanted {
+    bool below, follow, json;
+} wanted;
 
-static const struct option table[] = {CLI_OPTIONS_OF_ALL,
-                                      {"follow", no_argument, NULL, 'f'},
-                                      {"json", no_argument, NULL, JSON},
-                                      {"recursive", no_argument, NULL, 'r'},
-                                      {NULL, 0, NULL, 0}};
+static const cli_option table[] = {
+    {"follow", 'f', CLI_FLAG, .field = offsetof(wanted, follow)},
+    {"json", 0, CLI_FLAG, .field = offsetof(wanted, json)},
+    {"recursive", 'r', CLI_FLAG, .field = offsetof(wanted, below)},
+    {.name = NULL},
+};
 
-static const cli_syntax syntax = {":z:fr", table, help};
+static const cli_syntax syntax = {.table = table, .help = help};
 
 /* ---- what -f shows: each change, as it comes ---- */
 
@@ -177,19 +180,6 @@ static int show_for_ever(const cli_search *search, cli_connection *connection, b
 
 /* ---- the command ---- */
 
-typedef struct wanted {
-    cli_options options;
-    bool below, follow, json;
-} wanted;
-
-static int take(void *to, int option) {
-    wanted *who = to;
-    who->below |= option == 'r';
-    who->follow |= option == 'f';
-    who->json |= option == JSON;
-    return 0;
-}
-
 static int show(cli_node_command *command, const cli_search *search, bool json) {
     cli_roster roster = {.count = 0};
     const int code = cli_search_read(search, &command->connection, &roster);
@@ -203,15 +193,16 @@ static int show(cli_node_command *command, const cli_search *search, bool json) 
 }
 
 int cli_who(int argc, char **argv) {
-    wanted who = {.options = cli_options_of(argc, argv, &syntax, CLI_NODE_CONNECT)};
-    if (!cli_options_read(&who.options, take, &who))
-        return who.options.code;
-    int code = cli_options_expect(&who.options, 1, 1, "PATH");
+    wanted who = {.below = false};
+    cli_options options = cli_options_of(argc, argv, &syntax, CLI_NODE_CONNECT);
+    if (!cli_options_read(&options, &who))
+        return options.code;
+    int code = cli_options_expect(&options, 1, 1, "PATH");
     if (code)
         return code;
     cli_node_command command;
-    const cli_search search = {argv[optind], who.below, who.options.connect};
-    code = cli_node_command_begin(&command, &who.options, search.path, CLI_PATH_READ);
+    const cli_search search = {argv[optind], who.below, options.connect};
+    code = cli_node_command_begin(&command, &options, search.path, CLI_PATH_READ);
     if (code == 0 && who.follow)
         code = show_for_ever(&search, &command.connection, who.json);
     else if (code == 0)
