@@ -53,12 +53,10 @@ static bool is_either(const char *word, const char *letter, const char *name) {
 
 /* The row of a subcommand; -1 after a complaint. */
 static int find(const char *name) {
-    char shown[CLI_TEXT_SHOWN];
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(name, commands[i].name) == 0)
             return (int)i;
-    cli_text_show(shown, sizeof shown, name);
-    cli_misuse("SUBCOMMAND", "no subcommand '%s'; see zklock --help", shown);
+    cli_misuse("SUBCOMMAND", "no subcommand '%s'; see zklock --help", CLI_SHOWN(name));
     return -1;
 }
 

@@ -81,12 +81,12 @@ static int row_of(const grammar *all, int value) {
 static int refuse(const cli_options *options, int value, bool grouped) {
     const char *problem =
         value == ':' ? "a value expected, got none" : "unknown option, or one that takes no value";
-    char shown[CLI_TEXT_SHOWN], letter[] = {'-', (char)optopt, '\0'};
+    char letter[] = {'-', (char)optopt, '\0'};
     const char *word = options->argv[optind - 1];
     const bool is_letter =
         optopt > 0 && optopt < NO_LETTER && (grouped || strncmp(word, "--", 2) != 0);
-    cli_text_show(shown, sizeof shown, is_letter ? letter : word);
-    return cli_misuse(shown, "%s; see zklock %s --help", problem, options->argv[0]);
+    return cli_misuse(CLI_SHOWN(is_letter ? letter : word), "%s; see zklock %s --help", problem,
+                      options->argv[0]);
 }
 
 static int show(const cli_option *row, const cli_syntax *syntax) {

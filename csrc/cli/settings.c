@@ -90,34 +90,29 @@ bool cli_settings_acl(const char *name, zkl_acl *acl) {
 }
 
 static int set_acl(cli_settings *settings, const setting *line) {
-    char shown[CLI_TEXT_SHOWN];
     settings->has_acl = cli_settings_acl(line->value, &settings->acl);
     if (settings->has_acl)
         return 0;
-    cli_text_show(shown, sizeof shown, line->value);
-    return cli_misuse(line->place, "acl: 'open', 'creator' or 'read' expected, got '%s'", shown);
+    return cli_misuse(line->place, "acl: 'open', 'creator' or 'read' expected, got '%s'",
+                      CLI_SHOWN(line->value));
 }
 
 static int set_session(cli_settings *settings, const setting *line) {
-    char shown[CLI_TEXT_SHOWN];
     if (cli_number_seconds(line->value, &settings->session) && settings->session > 0 &&
         settings->session <= CLI_SESSION_MOST)
         return 0;
-    cli_text_show(shown, sizeof shown, line->value);
     return cli_misuse(line->place, "session: seconds > 0 and <= %d expected, got '%s'",
-                      CLI_SESSION_MOST, shown);
+                      CLI_SESSION_MOST, CLI_SHOWN(line->value));
 }
 
 static int set_node_bytes(cli_settings *settings, const setting *line) {
-    char shown[CLI_TEXT_SHOWN];
     int64_t bytes;
     if (cli_number_whole(line->value, CLI_NODE_BYTES_LEAST, CLI_NODE_BYTES_MOST, &bytes)) {
         settings->node_bytes = (size_t)bytes;
         return 0;
     }
-    cli_text_show(shown, sizeof shown, line->value);
     return cli_misuse(line->place, "node-bytes: integer from %d to %d expected, got '%s'",
-                      CLI_NODE_BYTES_LEAST, CLI_NODE_BYTES_MOST, shown);
+                      CLI_NODE_BYTES_LEAST, CLI_NODE_BYTES_MOST, CLI_SHOWN(line->value));
 }
 
 static const struct {

@@ -64,21 +64,22 @@ char *cli_text_spelled(const char *bytes, size_t length) {
     return show(bytes, length, (zkl_text_kept){.utf8 = true});
 }
 
-void cli_text_show(char *to, size_t size, const char *text) {
+const char *cli_text_show(char to[CLI_TEXT_SHOWN], const char *text) {
     static const char more[] = "...";
     size_t used = 0, room = 0; /* room: where "..." still fits */
     char part[ZKL_TEXT_PIECE];
     const zkl_text_kept keep = {.utf8 = is_utf8()};
     for (size_t left = strlen(text), taken; left > 0; text += taken, left -= taken) {
         const size_t width = zkl_text_piece(part, text, left, keep, &taken);
-        if (used + width + 1 > size) {
+        if (used + width + 1 > CLI_TEXT_SHOWN) {
             memcpy(to + room, more, sizeof more);
-            return;
+            return to;
         }
         memcpy(to + used, part, width);
         used += width;
-        if (used + sizeof more <= size)
+        if (used + sizeof more <= CLI_TEXT_SHOWN)
             room = used;
     }
     to[used] = '\0';
+    return to;
 }

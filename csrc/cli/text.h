@@ -27,8 +27,11 @@ char *cli_text_shown_lines(const char *bytes, size_t length);
 /* For programs: UTF-8, whatever the locale. */
 char *cli_text_spelled(const char *bytes, size_t length);
 
-/* The spelling of a text, within `size` bytes; "..." stands for what does not fit. */
-void cli_text_show(char *to, size_t size, const char *text);
-#define CLI_TEXT_SHOWN 104 /* bytes of a path or a name within a message */
+/* The spelling of a text within a message; "..." stands for what does not fit. Returns `to`. */
+#define CLI_TEXT_SHOWN 104 /* bytes */
+const char *cli_text_show(char to[CLI_TEXT_SHOWN], const char *text);
+
+/* The same, in memory of the block that it stands in. */
+#define CLI_SHOWN(text) cli_text_show((char[CLI_TEXT_SHOWN]){""}, text)
 
 #endif

@@ -51,29 +51,25 @@ bool cli_number_whole(const char *text, int64_t least, int64_t most, int64_t *nu
 
 int cli_number_seconds_of(const char *option, const char *text, cli_seconds range,
                           double *seconds) {
-    char shown[CLI_TEXT_SHOWN];
     const bool good = cli_number_seconds(text, seconds);
     const bool enough = good && (*seconds > 0 || !range.positive);
     const double most = range.most > 0 ? range.most : SECONDS_MOST;
     if (enough && *seconds <= most)
         return 0;
-    cli_text_show(shown, sizeof shown, text);
     if (!enough)
         return cli_misuse(option, "seconds %s 0 expected, got '%s'%s",
-                          range.positive ? "above" : ">=", shown,
+                          range.positive ? "above" : ">=", CLI_SHOWN(text),
                           good ? "" : "; the units are ms, s, m, h and d");
     return cli_misuse(option, "seconds %s %.0f expected, got '%s'",
-                      range.positive ? "above 0 and up to" : "from 0 to", most, shown);
+                      range.positive ? "above 0 and up to" : "from 0 to", most, CLI_SHOWN(text));
 }
 
 int cli_number_whole_of(const char *option, const char *text, int64_t least, int64_t most,
                         int64_t *number) {
-    char shown[CLI_TEXT_SHOWN];
     if (cli_number_whole(text, least, most, number))
         return 0;
-    cli_text_show(shown, sizeof shown, text);
     return cli_misuse(option, "integer from %" PRId64 " to %" PRId64 " expected, got '%s'", least,
-                      most, shown);
+                      most, CLI_SHOWN(text));
 }
 
 /* ---- paths ---- */
@@ -154,10 +150,8 @@ const char *cli_path_problem(const char *path, const char *hosts, cli_path_use u
 }
 
 int cli_path_check(const char *argument, const char *path, const char *hosts, cli_path_use use) {
-    char shown[CLI_TEXT_SHOWN];
     const char *problem = cli_path_problem(path, hosts, use);
     if (!problem)
         return 0;
-    cli_text_show(shown, sizeof shown, path);
-    return cli_misuse(argument, "path '%s': %s", shown, problem);
+    return cli_misuse(argument, "path '%s': %s", CLI_SHOWN(path), problem);
 }

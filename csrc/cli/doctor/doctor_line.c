@@ -81,15 +81,14 @@ static void examine_kinds(cli_patient *patient, const contents *found) {
 /* A lock may stand above others, whose paths are then children of its own; they keep it from being
  * removed, and that is all. */
 static void examine_foreign(cli_patient *patient, const contents *found) {
-    char shown[CLI_TEXT_SHOWN];
     if (found->foreign == 0) {
         cli_finding(&patient->findings, CLI_FINE, "children", NULL, "no foreign ones");
         return;
     }
-    cli_text_show(shown, sizeof shown, found->stranger);
     cli_finding(&patient->findings, CLI_WARNING, "children",
                 "Move them elsewhere, unless they are paths of locks, too",
-                "%zu that are no nodes of this lock, such as %s", found->foreign, shown);
+                "%zu that are no nodes of this lock, such as %s", found->foreign,
+                CLI_SHOWN(found->stranger));
 }
 
 /* ---- the mark ---- */

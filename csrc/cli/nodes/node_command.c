@@ -17,14 +17,12 @@
 
 static int check_node(const char *source, const char *node) {
     int32_t sequence;
-    char shown[CLI_TEXT_SHOWN];
     const char *problem = cli_path_problem(node, "", CLI_PATH_WRITE);
     if (!problem && !zkl_znode_parse(strrchr(node, '/') + 1, &sequence))
         problem = "a lock's node expected, such as those of $ZKLOCK_NODE";
     if (!problem)
         return 0;
-    cli_text_show(shown, sizeof shown, node);
-    return cli_misuse(source, "path '%s': %s", shown, problem);
+    return cli_misuse(source, "path '%s': %s", CLI_SHOWN(node), problem);
 }
 
 static int add_node(cli_guard *guard, const char *source, char *node) {

@@ -27,13 +27,11 @@ typedef struct wanted {
 } wanted;
 
 static int take_acl(void *to, const char *name) {
-    char shown[CLI_TEXT_SHOWN];
     zkl_op *op = &((wanted *)to)->op;
     op->own_acl = cli_settings_acl(optarg, &op->acl);
     if (op->own_acl)
         return 0;
-    cli_text_show(shown, sizeof shown, optarg);
-    return cli_misuse(name, "'open', 'creator' or 'read' expected, got '%s'", shown);
+    return cli_misuse(name, "'open', 'creator' or 'read' expected, got '%s'", CLI_SHOWN(optarg));
 }
 
 static int take_guard(void *to, const char *name) {

@@ -73,7 +73,6 @@ static const char *path_of_own(struct session *session) {
 }
 
 bool cli_above_check(struct session *session) {
-    char shown[CLI_TEXT_SHOWN];
     if (!session->run->above || session->run->options.kind == RUN_SEMAPHORE)
         return false;
     const char *path = path_of_own(session);
@@ -81,8 +80,7 @@ bool cli_above_check(struct session *session) {
     session->waiting = (struct waiting){.request = NULL};
     if (!path)
         return false;
-    cli_text_show(shown, sizeof shown, path);
     cli_session_end(session, EX_DATAERR, "error", "deadlock: a zklock run above this one holds %s",
-                    shown);
+                    CLI_SHOWN(path));
     return true;
 }

@@ -61,9 +61,7 @@ static _Noreturn void execute(const struct run *run) {
     cli_signals_give_back(&run->signals);
     execvp(words[0], words);
     const int why = errno;
-    char name[CLI_TEXT_SHOWN];
-    cli_text_show(name, sizeof name, words[0]);
-    cli_complain("%s: %s", name, strerror(why));
+    cli_complain("%s: %s", CLI_SHOWN(words[0]), strerror(why));
     _exit(cli_command_code(why));
 }
 

@@ -23,10 +23,8 @@ static zkl_status status_of(const struct session *session, const zkl_once *once)
 }
 
 static void end_failed(struct session *session, zkl_status status) {
-    char path[CLI_TEXT_SHOWN];
-    cli_text_show(path, sizeof path, session->run->options.paths[0]);
     cli_session_end(session, cli_exit_code(status), status == ZKL_LOST ? "lost" : "error",
-                    "%s: the mark of %s", zkl_status_text(status), path);
+                    "%s: the mark of %s", zkl_status_text(status), session->run->shown);
 }
 
 static void end_not_due(struct session *session, double left) {
@@ -41,10 +39,9 @@ static void end_not_due(struct session *session, double left) {
 static bool check_command(struct session *session) {
     const struct run_options *options = &session->run->options;
     const int why = options->mark == RUN_MARK_BEFORE ? cli_command_check(session->run) : 0;
-    char name[CLI_TEXT_SHOWN];
-    cli_text_show(name, sizeof name, options->command[0]);
     if (why)
-        cli_session_end(session, cli_command_code(why), "failed", "%s: %s", name, strerror(why));
+        cli_session_end(session, cli_command_code(why), "failed", "%s: %s",
+                        CLI_SHOWN(options->command[0]), strerror(why));
     return why == 0;
 }
 
@@ -78,15 +75,13 @@ static void withdraw(struct session *session) {
 
 /* The wait was stopped. A mark without a run would keep all machines from running. */
 static void end_stopped(struct session *session, bool writes, bool due) {
-    char path[CLI_TEXT_SHOWN];
     const struct answer *answer = &session->answer;
-    cli_text_show(path, sizeof path, session->run->options.paths[0]);
     if (writes && answer->came && due)
         withdraw(session);
     if (writes && !answer->came)
         session->cut_off = zkl_now(); /* the release does not wait once more for these servers */
     if (writes && (!answer->came || answer->status != ZKL_OK))
-        cli_warn("nothing has run, and %s may have a mark all the same", path);
+        cli_warn("nothing has run, and %s may have a mark all the same", session->run->shown);
     cli_session_end_stopped(session);
 }
 

@@ -162,7 +162,6 @@ static double seconds_between(zkl_nanos from, zkl_nanos to) {
 void cli_files_report(const struct run *run, const char *label, int exit_code) {
     const char *file = run->options.report;
     const zkl_nanos now = zkl_now(), granted = run->page ? run->page->granted : 0;
-    char shown[CLI_TEXT_SHOWN];
     if (!file)
         return;
     const struct report report = {
@@ -174,7 +173,6 @@ void cli_files_report(const struct run *run, const char *label, int exit_code) {
         .success = strcmp(label, "ok") == 0,
     };
     const int why = write_report(file, &report);
-    cli_text_show(shown, sizeof shown, file);
     if (why)
-        cli_warn("cannot write the report %s: %s", shown, strerror(why));
+        cli_warn("cannot write the report %s: %s", CLI_SHOWN(file), strerror(why));
 }

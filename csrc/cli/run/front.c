@@ -192,12 +192,10 @@ static void turn(struct front *front) {
 /* ---- the end ---- */
 
 static void complain_of_end(const struct front *front) {
-    char path[CLI_TEXT_SHOWN];
-    cli_text_show(path, sizeof path, front->run->options.paths[0]);
     if (atomic_load(&front->page->reason) == PAGE_SESSION)
-        cli_complain("the session process of zklock was killed: %s", path);
+        cli_complain("the session process of zklock was killed: %s", front->run->shown);
     else
-        cli_complain("lost: %s", path);
+        cli_complain("lost: %s", front->run->shown);
 }
 
 /* The last thing that a run does: it exits with the code, or dies of the signal. */

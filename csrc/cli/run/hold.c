@@ -113,21 +113,20 @@ static void run_command(struct session *session) {
 /* ---- the outcome ---- */
 
 static void end_early(struct session *session) {
-    char path[CLI_TEXT_SHOWN];
-    cli_text_show(path, sizeof path, session->run->options.paths[0]);
     switch ((enum page_reason)atomic_load(&session->page->reason)) {
     case PAGE_REVOKED:
-        cli_session_end(session, EX_TEMPFAIL, "revoked", "revoked: %s", path);
+        cli_session_end(session, EX_TEMPFAIL, "revoked", "revoked: %s", session->run->shown);
         break;
     case PAGE_WATCHER:
         cli_session_end(session, EX_TEMPFAIL, "lost",
-                        "the watcher process of zklock was killed or stopped: %s", path);
+                        "the watcher process of zklock was killed or stopped: %s",
+                        session->run->shown);
         break;
     case PAGE_FRONT:
     case PAGE_SESSION:
     case PAGE_LOST:
     case PAGE_NO_REASON:
-        cli_session_end(session, EX_TEMPFAIL, "lost", "lost: %s", path);
+        cli_session_end(session, EX_TEMPFAIL, "lost", "lost: %s", session->run->shown);
         break;
     }
 }

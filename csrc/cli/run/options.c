@@ -66,12 +66,10 @@ static const char help[] =
 /* The index of a word in a list that ends with NULL. */
 static int take_word(const char *option, const char *const *words, const char *expected,
                      int *index) {
-    char shown[CLI_TEXT_SHOWN];
     for (*index = 0; words[*index]; ++*index)
         if (strcmp(words[*index], optarg) == 0)
             return 0;
-    cli_text_show(shown, sizeof shown, optarg);
-    return cli_misuse(option, "%s expected, got '%s'", expected, shown);
+    return cli_misuse(option, "%s expected, got '%s'", expected, CLI_SHOWN(optarg));
 }
 
 static int take_on_loss(void *to, const char *name) {

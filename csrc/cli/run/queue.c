@@ -41,11 +41,11 @@ static bool open_client(struct session *session) {
 
 /* Why there is no server in reach, as far as the client knows. */
 static void end_without_servers(struct session *session, zkl_status status, const char *what) {
-    char trouble[ZKL_TROUBLE_TEXT], hosts[CLI_TEXT_SHOWN];
-    cli_text_show(hosts, sizeof hosts, session->run->settings.hosts);
+    char trouble[ZKL_TROUBLE_TEXT];
     const bool known = zkl_client_trouble(session->connection.client, trouble, sizeof trouble);
     cli_session_end(session, cli_exit_code(status), "error", "%s: %s with %s%s%s",
-                    zkl_status_text(status), what, hosts, known ? ": " : "", known ? trouble : "");
+                    zkl_status_text(status), what, CLI_SHOWN(session->run->settings.hosts),
+                    known ? ": " : "", known ? trouble : "");
 }
 
 static void end_without_session(struct session *session, zkl_status status) {
@@ -169,23 +169,23 @@ static void await_grant(struct session *session) {
 }
 
 static void end_failed(struct session *session) {
-    char path[CLI_TEXT_SHOWN], why[ZKL_SHORTAGE_TEXT];
+    char why[ZKL_SHORTAGE_TEXT];
     const struct run_options *options = &session->run->options;
-    cli_text_show(path, sizeof path, options->paths[0]);
     if (session->status == ZKL_DISCONNECTED)
         end_without_servers(session, session->status, "the wait ended without a connection");
     else if (session->status == ZKL_TIMEOUT && is_single_try(options))
-        cli_session_end(session, (int)options->conflict_code, "busy", "busy: %s", path);
+        cli_session_end(session, (int)options->conflict_code, "busy", "busy: %s",
+                        session->run->shown);
     else if (session->status == ZKL_TIMEOUT)
         cli_session_end(session, (int)options->conflict_code, "busy",
-                        "busy: %s was not free within %g s", path, options->wait);
+                        "busy: %s was not free within %g s", session->run->shown, options->wait);
     else if (session->status == ZKL_TOO_BIG &&
              zkl_shortage_text(session->contender, why, sizeof why))
         cli_session_end(session, cli_exit_code(session->status), "error", "%s: %s: %s",
-                        zkl_status_text(session->status), path, why);
+                        zkl_status_text(session->status), session->run->shown, why);
     else
         cli_session_end(session, cli_exit_code(session->status), "error", "%s: %s",
-                        zkl_status_text(session->status), path);
+                        zkl_status_text(session->status), session->run->shown);
 }
 
 void cli_queue_end_unanswered(struct session *session) {

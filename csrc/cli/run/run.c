@@ -29,16 +29,14 @@ static bool is_below(const char *upper, const char *lower) {
 
 /* A multilock wants each path once, and none below another. */
 static int check_apart(const struct run_options *options, size_t index) {
-    char shown[CLI_TEXT_SHOWN];
     for (size_t i = 0; i < index; i++) {
         const char *one = options->paths[i], *other = options->paths[index];
         if (!is_below(one, other) && !is_below(other, one))
             continue;
-        cli_text_show(shown, sizeof shown, other);
         return cli_misuse("--also",
                           "a path that is no other's, and not below another, expected, "
                           "got '%s'",
-                          shown);
+                          CLI_SHOWN(other));
     }
     return 0;
 }
@@ -73,6 +71,7 @@ static void choose_identifier(struct run *run) {
 }
 
 static int start(struct run *run) {
+    cli_text_show(run->shown, run->options.paths[0]);
     choose_session(run);
     choose_identifier(run);
     cli_terminal_read(&run->terminal);

@@ -13,12 +13,14 @@
 #include "cli/run/page.h"
 #include "cli/run/inherited.h"
 #include "cli/settings.h"
+#include "cli/text.h"
 
 struct run {
     struct run_options options;
     cli_settings settings;
     struct signals signals;
     struct page *page;
+    char shown[CLI_TEXT_SHOWN];          /* the first path, in messages */
     char *identity;                      /* HOST:PID, unless there is --identifier */
     char *above;                         /* the nodes of the runs above this one, or NULL */
     char directory[HELD_DIRECTORY_SIZE]; /* with the socket of zklock held; empty: none */

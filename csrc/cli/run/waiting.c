@@ -37,16 +37,11 @@ static const char *ordinal(size_t number) {
     return number / 10 % 10 == 1 || last > 3 ? ends[0] : ends[last];
 }
 
-static void shown_path(const struct session *session, char path[CLI_TEXT_SHOWN]) {
-    cli_text_show(path, CLI_TEXT_SHOWN, session->run->options.paths[0]);
-}
-
 static void say_no_server(struct session *session) {
-    char path[CLI_TEXT_SHOWN], trouble[ZKL_TROUBLE_TEXT], text[WAITING_TEXT];
-    shown_path(session, path);
+    char trouble[ZKL_TROUBLE_TEXT], text[WAITING_TEXT];
     const bool known = zkl_client_trouble(session->connection.client, trouble, sizeof trouble);
-    snprintf(text, sizeof text, "waiting for %s: no server%s%s", path, known ? ": " : "",
-             known ? trouble : "");
+    snprintf(text, sizeof text, "waiting for %s: no server%s%s", session->run->shown,
+             known ? ": " : "", known ? trouble : "");
     say(session, text);
 }
 
@@ -57,9 +52,8 @@ static bool is_full(const struct session *session) {
 
 static void say_place(struct session *session, const char *holder) {
     const struct waiting *waiting = &session->waiting;
-    char path[CLI_TEXT_SHOWN], text[WAITING_TEXT];
-    shown_path(session, path);
-    int used = snprintf(text, sizeof text, "waiting for %s", path);
+    char text[WAITING_TEXT];
+    int used = snprintf(text, sizeof text, "waiting for %s", session->run->shown);
     if (session->run->options.kind == RUN_SEMAPHORE && is_full(session))
         snprintf(text + used, sizeof text - (size_t)used, ": all %" PRId64 " permits are taken",
                  session->run->options.permits);
