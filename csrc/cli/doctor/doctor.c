@@ -6,9 +6,9 @@
 #include "cli/doctor/patient.h"
 #include "cli/run/options.h"
 #include "cli/nodes/node_command.h"
-#include "cli/value.h"
 #include "cli/options.h"
 #include "cli/settings.h"
+#include "cli/value.h"
 #include "zklock.h"
 
 #include <string.h>
@@ -34,11 +34,11 @@ static const cli_syntax syntax = {.table = table, .help = help};
 static void examine_settings(cli_patient *patient) {
     const cli_settings *settings = &patient->command.settings;
     if (settings->exposed)
-        cli_finding(&patient->findings, CLI_WARNING, "configuration",
+        cli_finding(patient, CLI_WARNING, "configuration",
                     "Make it readable for its owner alone: chmod 600",
                     "%s has credentials, and others can read it", settings->file);
     else
-        cli_finding(&patient->findings, CLI_FINE, "configuration", NULL, "%s; servers from %s",
+        cli_finding(patient, CLI_FINE, "configuration", NULL, "%s; servers from %s",
                     settings->file ? settings->file : "no file", settings->origin);
 }
 
@@ -51,14 +51,13 @@ static bool is_loopback(const char *hosts) {
 static void examine_tls(cli_patient *patient) {
     const cli_settings *settings = &patient->command.settings;
     if (settings->tls_ca)
-        cli_finding(&patient->findings, CLI_FINE, "TLS", NULL, "in use, certificate %s",
-                    settings->tls_cert);
+        cli_finding(patient, CLI_FINE, "TLS", NULL, "in use, certificate %s", settings->tls_cert);
     else if (settings->auth_count > 0 && !is_loopback(settings->hosts))
-        cli_finding(&patient->findings, CLI_WARNING, "TLS",
+        cli_finding(patient, CLI_WARNING, "TLS",
                     "Set tls-ca, tls-cert and tls-key in the configuration",
                     "not in use: credentials cross the network as plain text");
     else
-        cli_finding(&patient->findings, CLI_FINE, "TLS", NULL, "not in use");
+        cli_finding(patient, CLI_FINE, "TLS", NULL, "not in use");
 }
 
 /* ---- what the servers granted ---- */
@@ -68,30 +67,28 @@ static void examine_timeout(cli_patient *patient) {
         patient->command.settings.session > 0 ? patient->command.settings.session : RUN_SESSION;
     const double granted = zkl_session_timeout(patient->command.connection.client);
     if (granted < asked)
-        cli_finding(&patient->findings, CLI_WARNING, "session timeout",
+        cli_finding(patient, CLI_WARNING, "session timeout",
                     "Ask for less with `session`, or raise maxSessionTimeout of the servers",
                     "%g s granted of %g s", granted, asked);
     else if (granted > asked)
-        cli_finding(&patient->findings, CLI_WARNING, "session timeout",
+        cli_finding(patient, CLI_WARNING, "session timeout",
                     "Ask for more with `session`, or lower minSessionTimeout of the servers",
                     "%g s granted for %g s: a dead process keeps its locks for so long", granted,
                     asked);
     else
-        cli_finding(&patient->findings, CLI_FINE, "session timeout", NULL, "%g s, as asked",
-                    granted);
+        cli_finding(patient, CLI_FINE, "session timeout", NULL, "%g s, as asked", granted);
 }
 
 static void examine_grace(cli_patient *patient) {
     double grace;
     const double granted = zkl_session_timeout(patient->command.connection.client);
     if (cli_grace(granted, patient->grace, &grace))
-        cli_finding(&patient->findings, CLI_FINE, "grace", NULL, "%g s of a session of %g s", grace,
-                    granted);
+        cli_finding(patient, CLI_FINE, "grace", NULL, "%g s of a session of %g s", grace, granted);
     else if (granted / 4 < CLI_GRACE_LEAST)
-        cli_finding(&patient->findings, CLI_FAILURE, "grace", "Ask for a longer session",
+        cli_finding(patient, CLI_FAILURE, "grace", "Ask for a longer session",
                     "a session of %g s is too short for `zklock run`", granted);
     else
-        cli_finding(&patient->findings, CLI_FAILURE, "grace",
+        cli_finding(patient, CLI_FAILURE, "grace",
                     "Choose another --grace, or another session timeout",
                     "%g s does not fit a session of %g s: from %g s to %g s expected", grace,
                     granted, CLI_GRACE_LEAST, granted / 4);
@@ -106,12 +103,12 @@ static void examine_latency(cli_patient *patient) {
     cli_node_command_try(&patient->command, &read);
     zkl_client_stats(client, &stats);
     if (stats.latency > granted / 16)
-        cli_finding(&patient->findings, CLI_WARNING, "latency",
+        cli_finding(patient, CLI_WARNING, "latency",
                     "Find out why the servers are slow, or ask for a longer session",
                     "answers take %.3f s; a session of %g s allows %g s", stats.latency, granted,
                     granted / 8);
     else
-        cli_finding(&patient->findings, CLI_FINE, "latency", NULL, "answers take %.1f ms",
+        cli_finding(patient, CLI_FINE, "latency", NULL, "answers take %.1f ms",
                     stats.latency * 1e3);
 }
 
@@ -139,7 +136,7 @@ static int examine(cli_patient *patient) {
         cli_doctor_acquire(patient);
     }
     examine_latency(patient);
-    return (int)patient->findings.worst;
+    return (int)patient->worst;
 }
 
 static int check_up(cli_patient *patient, const cli_options *options) {

@@ -24,21 +24,20 @@ static void report(cli_patient *patient, const char *path, const zkl_content *co
     const bool own = strcmp(path, patient->path) == 0;
     char *acl = on_one_line(content);
     char *subject = cli_memory_print("ACL of %s", path);
-    cli_findings *findings = &patient->findings;
     if (!content->exposed)
-        cli_finding(findings, CLI_FINE, subject, NULL, "%s", acl);
+        cli_finding(patient, CLI_FINE, subject, NULL, "%s", acl);
     else if (open)
-        cli_finding(findings, CLI_FINE, subject, NULL, "%s: anybody may %s, as acl is open", acl,
+        cli_finding(patient, CLI_FINE, subject, NULL, "%s: anybody may %s, as acl is open", acl,
                     own ? "delete nodes of the lock" : "create and delete below it");
     else if (own)
-        cli_finding(findings, CLI_FAILURE, subject,
+        cli_finding(patient, CLI_FAILURE, subject,
                     "Give the directory an ACL of your own, or set acl open",
                     "%s: anybody may delete nodes of the lock, so it is never granted", acl);
     else if (path[1])
-        cli_finding(findings, CLI_WARNING, subject, "Give it an ACL of your own",
+        cli_finding(patient, CLI_WARNING, subject, "Give it an ACL of your own",
                     "%s: anybody may delete what is empty below it, and make it anew", acl);
     else
-        cli_finding(findings, CLI_FINE, subject, NULL, "%s, as usual for the root", acl);
+        cli_finding(patient, CLI_FINE, subject, NULL, "%s, as usual for the root", acl);
     free(subject);
     free(acl);
 }
@@ -50,10 +49,10 @@ static void examine(cli_patient *patient, const char *path) {
     if (status == ZKL_OK)
         report(patient, path, zkl_node_request_content(patient->command.request, 0));
     else if (status == ZKL_NO_NODE)
-        cli_finding(&patient->findings, CLI_FINE, subject, NULL,
+        cli_finding(patient, CLI_FINE, subject, NULL,
                     "no such node yet: the first acquire makes it");
     else
-        cli_finding(&patient->findings, CLI_WARNING, subject,
+        cli_finding(patient, CLI_WARNING, subject,
                     "Add credentials to the configuration that may read it", "%s",
                     zkl_status_text(status));
     free(subject);

@@ -27,7 +27,7 @@ static cost cost_now(zkl_client *client) {
 
 static void report_cost(cli_patient *patient, const char *subject, cost before) {
     const cost now = cost_now(patient->command.connection.client);
-    cli_finding(&patient->findings, CLI_FINE, subject, NULL, "%.1f ms, %" PRIu64 " requests",
+    cli_finding(patient, CLI_FINE, subject, NULL, "%.1f ms, %" PRIu64 " requests",
                 zkl_clock_seconds(now.since - before.since) * 1e3, now.requests - before.requests);
 }
 
@@ -55,12 +55,12 @@ static void examine_clock(cli_patient *patient, zkl_contender *contender) {
     const zkl_stat *stat = &zkl_node_request_content(patient->command.request, 0)->stat;
     const double ahead = (double)stat->ctime / 1e3 - (double)now.tv_sec - (double)now.tv_nsec / 1e9;
     if (ahead > SKEW || ahead < -SKEW - patient->command.connect)
-        cli_finding(&patient->findings, CLI_WARNING, "clock", "Set both by NTP",
+        cli_finding(patient, CLI_WARNING, "clock", "Set both by NTP",
                     "the servers' is %.0f s ahead of ours: ages are wrong, and --every counts by "
                     "theirs",
                     ahead);
     else
-        cli_finding(&patient->findings, CLI_FINE, "clock", NULL, "the servers' agrees with ours");
+        cli_finding(patient, CLI_FINE, "clock", NULL, "the servers' agrees with ours");
 }
 
 static void release(cli_patient *patient, zkl_contender *contender) {
@@ -76,7 +76,7 @@ static void release(cli_patient *patient, zkl_contender *contender) {
     if (status == ZKL_OK)
         report_cost(patient, "release", before);
     else
-        cli_finding(&patient->findings, CLI_FAILURE, "release", "Look at the lines above", "%s",
+        cli_finding(patient, CLI_FAILURE, "release", "Look at the lines above", "%s",
                     zkl_status_text(status));
 }
 
@@ -84,7 +84,7 @@ static void report_failure(cli_patient *patient, zkl_status status, cost before)
     if (status == ZKL_TIMEOUT)
         report_cost(patient, "acquire, which found the lock held", before);
     else
-        cli_finding(&patient->findings, CLI_FAILURE, "acquire", "Look at the lines above", "%s",
+        cli_finding(patient, CLI_FAILURE, "acquire", "Look at the lines above", "%s",
                     zkl_status_text(status));
 }
 
@@ -116,7 +116,7 @@ static void acquire(cli_patient *patient, zkl_kind kind) {
 void cli_doctor_acquire(cli_patient *patient) {
     const zkl_kind kind = kind_of(patient);
     if (kind == ZKL_KIND_LEASE)
-        cli_finding(&patient->findings, CLI_FINE, "acquire", NULL,
+        cli_finding(patient, CLI_FINE, "acquire", NULL,
                     "not tried: the permits of this semaphore are not known");
     else
         acquire(patient, kind);

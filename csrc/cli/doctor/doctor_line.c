@@ -67,25 +67,25 @@ static void examine_kinds(cli_patient *patient, const contents *found) {
                leases = found->semaphore || found->leases > 0;
     const char *kind = lock ? "a mutex" : shared ? "a read-write lock" : "a semaphore";
     if (lock + shared + leases > 1)
-        cli_finding(&patient->findings, CLI_FAILURE, "kind",
+        cli_finding(patient, CLI_FAILURE, "kind",
                     "Give each lock a path of its own, and delete what is left over",
                     "%zu nodes of a mutex, %zu of a read-write lock, %s of a semaphore at one "
                     "path: callers get `wrong kind`, or wait for ever",
                     found->locks, found->shared, leases ? "directories" : "none");
     else if (lock + shared + leases == 1)
-        cli_finding(&patient->findings, CLI_FINE, "kind", NULL, "%s", kind);
+        cli_finding(patient, CLI_FINE, "kind", NULL, "%s", kind);
     else
-        cli_finding(&patient->findings, CLI_FINE, "kind", NULL, "none: nobody is in the line");
+        cli_finding(patient, CLI_FINE, "kind", NULL, "none: nobody is in the line");
 }
 
 /* A lock may stand above others, whose paths are then children of its own; they keep it from being
  * removed, and that is all. */
 static void examine_foreign(cli_patient *patient, const contents *found) {
     if (found->foreign == 0) {
-        cli_finding(&patient->findings, CLI_FINE, "children", NULL, "no foreign ones");
+        cli_finding(patient, CLI_FINE, "children", NULL, "no foreign ones");
         return;
     }
-    cli_finding(&patient->findings, CLI_WARNING, "children",
+    cli_finding(patient, CLI_WARNING, "children",
                 "Move them elsewhere, unless they are paths of locks, too",
                 "%zu that are no nodes of this lock, such as %s", found->foreign,
                 CLI_SHOWN(found->stranger));
@@ -108,20 +108,20 @@ static void examine_mark(cli_patient *patient) {
     const zkl_status status = cli_node_command_try(&patient->command, &op);
     const zkl_content *content = zkl_node_request_content(patient->command.request, 0);
     if (status != ZKL_OK) {
-        cli_finding(&patient->findings, CLI_WARNING, "mark of --every",
+        cli_finding(patient, CLI_WARNING, "mark of --every",
                     "Use the credentials that it was made with", "%s", zkl_status_text(status));
     } else if (is_revoked(content)) {
         cli_output_time(when, (double)content->stat.mtime / 1e3);
-        cli_finding(&patient->findings, CLI_FINE, "mark of --every", NULL,
+        cli_finding(patient, CLI_FINE, "mark of --every", NULL,
                     "counts from %s, when somebody wrote " ZKL_REVOKE " to it", when);
     } else if (!is_token(content)) {
-        cli_finding(&patient->findings, CLI_FAILURE, "mark of --every",
+        cli_finding(patient, CLI_FAILURE, "mark of --every",
                     "Delete it: the command is then due at once",
                     "its data is no token: run --every ends with `wrong kind`");
     } else {
         cli_output_time(when, (double)content->stat.mtime / 1e3);
-        cli_finding(&patient->findings, CLI_FINE, "mark of --every", NULL,
-                    "done at %s, with token %s", when, content->data);
+        cli_finding(patient, CLI_FINE, "mark of --every", NULL, "done at %s, with token %s", when,
+                    content->data);
     }
     free(path);
 }
@@ -133,9 +133,9 @@ static void examine_orphans(cli_patient *patient, const cli_roster *roster) {
     for (size_t i = 0; i < roster->count; i++) {
         const cli_row *row = &roster->rows[i];
         if (row->session == 0)
-            cli_finding(
-                &patient->findings, CLI_FAILURE, row->node, "Delete it with `zklock delete`",
-                "a node of no session stands in the line of %s: nobody removes it", row->path);
+            cli_finding(patient, CLI_FAILURE, row->node, "Delete it with `zklock delete`",
+                        "a node of no session stands in the line of %s: nobody removes it",
+                        row->path);
     }
 }
 
@@ -150,19 +150,19 @@ static void examine_holder(cli_patient *patient, const cli_roster *roster) {
             oldest = row;
     }
     if (!oldest) {
-        cli_finding(&patient->findings, CLI_FINE, "holder", NULL, "nobody");
+        cli_finding(patient, CLI_FINE, "holder", NULL, "nobody");
         return;
     }
     cli_output_time(when, oldest->created);
-    cli_finding(&patient->findings, CLI_FINE, "holder", NULL,
-                "%s, in the line since %s; %zu waiting", oldest->identifier, when, waiting);
+    cli_finding(patient, CLI_FINE, "holder", NULL, "%s, in the line since %s; %zu waiting",
+                oldest->identifier, when, waiting);
 }
 
 static void examine_roster(cli_patient *patient) {
     cli_roster roster = {.count = 0};
     const cli_search search = {patient->path, false, patient->command.connect};
     if (cli_search_read(&search, &patient->command.connection, &roster) != 0) {
-        cli_finding(&patient->findings, CLI_WARNING, "holder", NULL, "the line cannot be read");
+        cli_finding(patient, CLI_WARNING, "holder", NULL, "the line cannot be read");
     } else {
         examine_orphans(patient, &roster);
         examine_holder(patient, &roster);
@@ -175,7 +175,7 @@ void cli_doctor_line(cli_patient *patient) {
     const zkl_op op = {.kind = ZKL_OP_CHILDREN, .path = patient->path};
     const zkl_status status = cli_node_command_try(&patient->command, &op);
     if (status != ZKL_OK && status != ZKL_NO_NODE) {
-        cli_finding(&patient->findings, CLI_FAILURE, "children",
+        cli_finding(patient, CLI_FAILURE, "children",
                     "Add credentials to the configuration that may read it", "%s: %s",
                     zkl_status_text(status), patient->path);
         return;

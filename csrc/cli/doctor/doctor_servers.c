@@ -87,11 +87,11 @@ static void examine_name(cli_patient *patient, const char *address) {
     const int problem = getaddrinfo(name, NULL, &hints, &found);
     char *list = problem ? NULL : join_addresses(found);
     if (problem)
-        cli_finding(&patient->findings, CLI_WARNING, name,
+        cli_finding(patient, CLI_WARNING, name,
                     "Correct the name in the list of servers, or in DNS", "%s",
                     gai_strerror(problem));
     else if (strcmp(list, name) != 0)
-        cli_finding(&patient->findings, CLI_FINE, name, NULL, "%s", list);
+        cli_finding(patient, CLI_FINE, name, NULL, "%s", list);
     free(list);
     free(name);
     if (found)
@@ -123,10 +123,10 @@ static void await_session(server *one, zkl_nanos since, zkl_nanos deadline) {
 
 static void report(cli_patient *patient, const servers *all, const server *one) {
     if (one->reached)
-        cli_finding(&patient->findings, CLI_FINE, one->address, NULL, "a session after %.0f ms",
+        cli_finding(patient, CLI_FINE, one->address, NULL, "a session after %.0f ms",
                     one->seconds * 1e3);
     else
-        cli_finding(&patient->findings, all->reached > 0 ? CLI_WARNING : CLI_FAILURE, one->address,
+        cli_finding(patient, all->reached > 0 ? CLI_WARNING : CLI_FAILURE, one->address,
                     "Start that server, open the way to it, or take it off the list",
                     "no session within %g s: %s", patient->command.connect,
                     one->trouble[0] ? one->trouble : "no client");
@@ -174,11 +174,10 @@ static void examine_ensemble(cli_patient *patient, servers *all) {
         same = are_same(all);
     }
     if (!same)
-        cli_finding(&patient->findings, CLI_FAILURE, "servers",
-                    "List the servers of one ensemble only",
+        cli_finding(patient, CLI_FAILURE, "servers", "List the servers of one ensemble only",
                     "they do not show the same nodes: two callers could hold one lock");
     else if (all->reached > 1)
-        cli_finding(&patient->findings, CLI_FINE, "servers", NULL,
+        cli_finding(patient, CLI_FINE, "servers", NULL,
                     "%zu of %zu answer, and show the same nodes", all->reached, all->count);
 }
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void cli_finding(cli_findings *findings, cli_level level, const char *subject, const char *remedy,
+void cli_finding(cli_patient *patient, cli_level level, const char *subject, const char *remedy,
                  const char *format, ...) {
     static const char *const levels[] = {
         [CLI_FINE] = "ok     ", [CLI_WARNING] = "warning", [CLI_FAILURE] = "failure"};
@@ -26,6 +26,6 @@ void cli_finding(cli_findings *findings, cli_level level, const char *subject, c
     free(shown);
     free(line);
     free(reason);
-    if (level > findings->worst)
-        findings->worst = level;
+    if (level > patient->worst)
+        patient->worst = level;
 }

@@ -8,21 +8,17 @@
 
 typedef enum cli_level { CLI_FINE, CLI_WARNING, CLI_FAILURE } cli_level;
 
-typedef struct cli_findings {
-    cli_level worst;
-} cli_findings;
-
-/* `LEVEL  SUBJECT: REASON. REMEDY`; a remedy may be NULL. Others' texts in it are spelled as
- * cli/text.h says. */
-void cli_finding(cli_findings *findings, cli_level level, const char *subject, const char *remedy,
-                 const char *format, ...) __attribute__((format(printf, 5, 6)));
-
 typedef struct cli_patient {
-    cli_findings findings;
+    cli_level worst;          /* of all findings */
     cli_node_command command; /* settings, and a connection once a server is in reach */
     const char *path;         /* of a lock, or NULL */
     double grace;             /* seconds; below 0: the default */
 } cli_patient;
+
+/* `LEVEL  SUBJECT: REASON. REMEDY`; a remedy may be NULL. Others' texts in it are spelled as
+ * cli/text.h says. */
+void cli_finding(cli_patient *patient, cli_level level, const char *subject, const char *remedy,
+                 const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* Looks names up, and opens a session with each server of the list. Is any server in reach? */
 bool cli_doctor_servers(cli_patient *patient);
