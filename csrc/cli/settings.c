@@ -17,6 +17,7 @@ typedef struct setting {
     const char *place; /* "FILE:3" */
     const char *key;
     char *value;
+    char **slot; /* for a file or a password */
 } setting;
 
 static const char space[] = " \t\r\n";
@@ -53,28 +54,13 @@ static int set_auth(cli_settings *settings, const setting *line) {
     return 0;
 }
 
-static int set_tls(char **slot, const setting *line) {
+static int set_tls(cli_settings *settings, const setting *line) {
+    (void)settings; /* the slot is there */
     if (strchr(line->value, ','))
         return cli_misuse(line->place, "%s: text without commas expected, got one with a comma",
                           line->key);
-    keep(slot, line->value);
+    keep(line->slot, line->value);
     return 0;
-}
-
-static int set_ca(cli_settings *settings, const setting *line) {
-    return set_tls(&settings->tls_ca, line);
-}
-
-static int set_cert(cli_settings *settings, const setting *line) {
-    return set_tls(&settings->tls_cert, line);
-}
-
-static int set_key(cli_settings *settings, const setting *line) {
-    return set_tls(&settings->tls_key, line);
-}
-
-static int set_password(cli_settings *settings, const setting *line) {
-    return set_tls(&settings->tls_password, line);
 }
 
 bool cli_settings_acl(const char *name, zkl_acl *acl) {
@@ -115,22 +101,31 @@ static int set_node_bytes(cli_settings *settings, const setting *line) {
                       CLI_NODE_BYTES_LEAST, CLI_NODE_BYTES_MOST, CLI_SHOWN(line->value));
 }
 
+#define SLOT(name) offsetof(cli_settings, name)
 static const struct {
     const char *key;
     int (*set)(cli_settings *settings, const setting *line);
+    size_t slot;
 } keys[] = {
-    {"hosts", set_hosts},   {"auth", set_auth},       {"tls-ca", set_ca},
-    {"tls-cert", set_cert}, {"tls-key", set_key},     {"tls-password", set_password},
-    {"acl", set_acl},       {"session", set_session}, {"node-bytes", set_node_bytes},
+    {"hosts", set_hosts, 0},
+    {"auth", set_auth, 0},
+    {"tls-ca", set_tls, SLOT(tls_ca)},
+    {"tls-cert", set_tls, SLOT(tls_cert)},
+    {"tls-key", set_tls, SLOT(tls_key)},
+    {"tls-password", set_tls, SLOT(tls_password)},
+    {"acl", set_acl, 0},
+    {"session", set_session, 0},
+    {"node-bytes", set_node_bytes, 0},
 };
 
 /* The word that should be a key is not repeated: it may be a credential on a line of its own. */
-static int take(cli_settings *settings, const setting *line) {
+static int take(cli_settings *settings, setting *line) {
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         if (strcmp(keys[i].key, line->key) != 0)
             continue;
         if (!*line->value)
             return cli_misuse(line->place, "%s: a value expected, got none", line->key);
+        line->slot = (char **)((char *)settings + keys[i].slot);
         return keys[i].set(settings, line);
     }
     return cli_misuse(line->place, "unknown key; expected: hosts, auth, tls-ca, tls-cert, tls-key, "
