@@ -43,6 +43,12 @@ void cli_output_session(char text[CLI_SESSION_TEXT], int64_t session) {
     snprintf(text, CLI_SESSION_TEXT, "0x%" PRIx64, (uint64_t)session);
 }
 
+double cli_wall_clock(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 void cli_output_time(char text[CLI_TIME_TEXT], double seconds) {
     struct tm parts;
     const time_t whole = (time_t)seconds;

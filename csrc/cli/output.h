@@ -19,7 +19,10 @@ void cli_output_stat(const zkl_stat *stat);
 #define CLI_SESSION_TEXT 19
 void cli_output_session(char text[CLI_SESSION_TEXT], int64_t session);
 
-/* A moment, as 2026-01-31T12:00:00Z; empty if it is none. */
+/* Seconds since 1970, by this machine's clock. */
+double cli_wall_clock(void);
+
+/* Such a moment, as 2026-01-31T12:00:00Z; empty if it is none. */
 #define CLI_TIME_TEXT 32
 void cli_output_time(char text[CLI_TIME_TEXT], double seconds);
 

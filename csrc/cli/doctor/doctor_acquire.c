@@ -4,12 +4,11 @@
 
 #include "cli/connection.h"
 #include "cli/nodes/node_command.h"
+#include "cli/output.h"
 #include "cli/who/roster.h"
 #include "zklock.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <time.h>
 
 #define SKEW 2.0 /* seconds */
 
@@ -45,15 +44,13 @@ static zkl_kind kind_of(cli_patient *patient) {
 /* The node's time is the servers'. */
 static void examine_clock(cli_patient *patient, zkl_contender *contender) {
     char path[ZKL_NODE_PATH];
-    struct timespec now;
     if (!zkl_node_at(contender, 0, path, sizeof path))
         return;
     const zkl_op op = {.kind = ZKL_OP_EXISTS, .path = path};
     if (cli_node_command_try(&patient->command, &op) != ZKL_OK)
         return;
-    clock_gettime(CLOCK_REALTIME, &now);
     const zkl_stat *stat = &zkl_node_request_content(patient->command.request, 0)->stat;
-    const double ahead = (double)stat->ctime / 1e3 - (double)now.tv_sec - (double)now.tv_nsec / 1e9;
+    const double ahead = (double)stat->ctime / 1e3 - cli_wall_clock();
     if (ahead > SKEW || ahead < -SKEW - patient->command.connect)
         cli_finding(patient, CLI_WARNING, "clock", "Set both by NTP",
                     "the servers' is %.0f s ahead of ours: ages are wrong, and --every counts by "

@@ -5,7 +5,7 @@
 
 #include "cli/complaint.h"
 #include "cli/held/held_socket.h"
-#include "cli/run/page.h"
+#include "cli/output.h"
 #include "cli/text.h"
 #include "zklock.h"
 
@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PERMISSIONS 0666
@@ -83,12 +82,6 @@ static double last_success(const char *file, const char *label) {
     return moment;
 }
 
-static double wall_clock(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static void gauge(FILE *to, const char *label, const char *name, double value, const char *help) {
     fprintf(to, "# HELP %s %s\n# TYPE %s gauge\n%s{path=\"%s\"} %.3f\n", name, help, name, name,
             label, value);
@@ -105,7 +98,7 @@ static void write_all(FILE *to, const struct report *report, const char *label, 
           "Exit code of zklock; 128 and the signal if one ended the command.");
     gauge(to, label, "zklock_run_wait_seconds", report->waited, "How long it waited.");
     gauge(to, label, "zklock_run_hold_seconds", report->held, "How long it held the lock.");
-    gauge(to, label, "zklock_run_end_timestamp_seconds", wall_clock(), "When it ended.");
+    gauge(to, label, "zklock_run_end_timestamp_seconds", cli_wall_clock(), "When it ended.");
     gauge(to, label, LAST_SUCCESS, success,
           "When the command ended with 0 for the last time on this machine; 0: never.");
 }
@@ -127,7 +120,7 @@ static int write_report(const char *file, const struct report *report) {
     if (refused)
         return refused;
     char *label = label_of(report->path);
-    const double success = report->success ? wall_clock() : last_success(file, label);
+    const double success = report->success ? cli_wall_clock() : last_success(file, label);
     const int fd = open_beside(file, temporary);
     int why = errno;
     FILE *to = fd < 0 ? NULL : fdopen(fd, "w");

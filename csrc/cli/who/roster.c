@@ -9,7 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- to read ---- */
 
@@ -52,29 +51,7 @@ void cli_roster_free(cli_roster *roster) {
     *roster = (cli_roster){.count = 0};
 }
 
-/* ---- what is in a row ---- */
-
-const char *cli_row_kind(const cli_row *row) {
-    static const char *const kinds[] = {
-        [ZKL_KIND_NONE] = "",       [ZKL_KIND_LOCK] = "lock",   [ZKL_KIND_READ] = "read",
-        [ZKL_KIND_WRITE] = "write", [ZKL_KIND_LEASE] = "lease",
-    };
-    _Static_assert(sizeof kinds / sizeof *kinds == ZKL_KINDS, "each kind has a name");
-    return kinds[row->kind];
-}
-
-const char *cli_row_state(const cli_row *row) {
-    static const char *const states[] = {
-        [CLI_WAITS] = "waits", [CLI_HOLDS] = "holds", [CLI_GONE] = "gone"};
-    return states[row->standing];
-}
-
-double cli_row_age(const cli_row *row) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    const double age = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - row->created;
-    return age > 0 ? age : 0;
-}
+/* ---- the lines of a search ---- */
 
 /* The leases of a semaphore come before its waiters: "leases" sorts before "locks". */
 static int read_line(const cli_search *search, cli_connection *connection, cli_tree *tree,

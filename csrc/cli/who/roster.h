@@ -26,12 +26,6 @@ typedef struct cli_roster {
 
 void cli_roster_free(cli_roster *roster);
 
-/* Words of the columns. */
-const char *cli_row_kind(const cli_row *row);
-const char *cli_row_state(const cli_row *row);
-/* Seconds since it was made, by our clock and the servers'; not below 0. */
-double cli_row_age(const cli_row *row);
-
 /* A table for people. `heading`: with the names of the columns. false: no memory. */
 bool cli_roster_print_table(const cli_roster *roster, bool heading);
 

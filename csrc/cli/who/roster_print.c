@@ -11,6 +11,29 @@
 #include <stdio.h>
 #include <string.h>
 
+/* ---- what is in a row ---- */
+
+static const char *kind_of(const cli_row *row) {
+    static const char *const kinds[] = {
+        [ZKL_KIND_NONE] = "",       [ZKL_KIND_LOCK] = "lock",   [ZKL_KIND_READ] = "read",
+        [ZKL_KIND_WRITE] = "write", [ZKL_KIND_LEASE] = "lease",
+    };
+    _Static_assert(sizeof kinds / sizeof *kinds == ZKL_KINDS, "each kind has a name");
+    return kinds[row->kind];
+}
+
+static const char *state_of(const cli_row *row) {
+    static const char *const states[] = {
+        [CLI_WAITS] = "waits", [CLI_HOLDS] = "holds", [CLI_GONE] = "gone"};
+    return states[row->standing];
+}
+
+/* Seconds since it was made, by our clock and the servers'; not below 0. */
+static double age_of(const cli_row *row) {
+    const double age = cli_wall_clock() - row->created;
+    return age > 0 ? age : 0;
+}
+
 /* ---- JSON: not by libsmartcols, which has no empty text, and no object on one line ---- */
 
 /* A text is spelled as cli/text.h says, so it is UTF-8 without control characters. */
@@ -31,11 +54,10 @@ void cli_row_print_json(const cli_row *row) {
     print_text(row->path);
     fputs(", \"node\": ", stdout);
     print_text(row->node);
-    printf(", \"kind\": \"%s\", \"state\": \"%s\", \"identifier\": ", cli_row_kind(row),
-           cli_row_state(row));
+    printf(", \"kind\": \"%s\", \"state\": \"%s\", \"identifier\": ", kind_of(row), state_of(row));
     print_text(row->identifier);
     printf(", \"session\": \"%s\", \"token\": \"%" PRId64 "\", \"created\": %.3f, \"age\": %.3f}",
-           session, row->token, row->created, cli_row_age(row));
+           session, row->token, row->created, age_of(row));
 }
 
 void cli_roster_print_json(const cli_roster *roster) {
@@ -88,12 +110,12 @@ static bool fill(struct libscols_line *line, const cli_row *row) {
     cli_output_session(session, row->session);
     snprintf(token, sizeof token, "%" PRId64, row->token);
     cli_output_time(created, row->created);
-    print_age(age, cli_row_age(row));
+    print_age(age, age_of(row));
     const char *const cells[COLUMNS] = {
         [PATH] = row->path,
         [NODE] = row->node,
-        [KIND] = cli_row_kind(row),
-        [STATE] = cli_row_state(row),
+        [KIND] = kind_of(row),
+        [STATE] = state_of(row),
         [IDENTIFIER] = row->identifier,
         [SESSION] = session,
         [TOKEN] = token,
