@@ -33,19 +33,19 @@ static int open_client(cli_connection *connection, const zkl_config *config) {
     return cli_exit_code(status);
 }
 
-int cli_connection_open(cli_connection *connection, const cli_settings *settings,
-                        const cli_connection_terms *terms) {
+int cli_connection_open(cli_connection *connection, const cli_settings *settings, double session,
+                        const char *identifier) {
     char host[256] = "localhost", identity[300];
     gethostname(host, sizeof host - 1);
     snprintf(identity, sizeof identity, "%s:%ld", host, (long)getpid());
     char *tls = tls_of(settings);
     const zkl_config config = {
         .hosts = settings->hosts,
-        .session_timeout = settings->session > 0 ? settings->session : terms->session,
+        .session_timeout = settings->session > 0 ? settings->session : session,
         .auths = settings->auths,
         .auth_count = settings->auth_count,
         .acl = settings->acl,
-        .identifier = terms->identifier ? terms->identifier : identity,
+        .identifier = identifier ? identifier : identity,
         .tls = tls,
         .node_bytes = settings->node_bytes,
     };
@@ -153,11 +153,7 @@ static bool drain(cli_connection *connection, zkl_nanos until) {
     return true;
 }
 
-void cli_connection_close(cli_connection *connection) {
-    cli_connection_close_within(connection, CLI_CLOSE_MOST);
-}
-
-void cli_connection_close_within(cli_connection *connection, zkl_nanos most) {
+void cli_connection_close(cli_connection *connection, zkl_nanos most) {
     if (!connection->client)
         return;
     const zkl_nanos until = zkl_now() + most;

@@ -21,14 +21,10 @@ typedef struct cli_connection {
     cli_listener listener; /* the caller may set it at any time */
 } cli_connection;
 
-typedef struct cli_connection_terms {
-    double session;         /* seconds asked for if the configuration does not say */
-    const char *identifier; /* NULL: HOST:PID */
-} cli_connection_terms;
-
-/* Starts connecting. Returns 0, or an exit code after a complaint. */
-int cli_connection_open(cli_connection *connection, const cli_settings *settings,
-                        const cli_connection_terms *terms);
+/* Starts connecting. Asks for a session of so many seconds if the configuration does not say.
+ * `identifier`: NULL: HOST:PID. Returns 0, or an exit code after a complaint. */
+int cli_connection_open(cli_connection *connection, const cli_settings *settings, double session,
+                        const char *identifier);
 
 /* A number that no contender, query, ... of this connection has. */
 uint64_t cli_connection_tag(cli_connection *connection);
@@ -59,9 +55,8 @@ int cli_connection_failure(cli_connection *connection, zkl_status status, const 
 
 #define CLI_CLOSE_MOST (5 * ZKL_SECOND)
 
-/* Ends the session, for which it waits CLI_CLOSE_MOST at most, and frees the client. */
-void cli_connection_close(cli_connection *connection);
-/* The same, with another bound. If no server has answered then, the session times out. */
-void cli_connection_close_within(cli_connection *connection, zkl_nanos most);
+/* Ends the session, for which it waits at most so long, and frees the client. If no server has
+ * answered then, the session times out. */
+void cli_connection_close(cli_connection *connection, zkl_nanos most);
 
 #endif

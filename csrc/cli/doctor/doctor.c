@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* doctor: looks for what could keep locks from working. */
 #include "cli/commands.h"
-#include "cli/complaint.h"
 #include "cli/connection.h"
 #include "cli/doctor/patient.h"
 #include "cli/run/options.h"
@@ -116,8 +115,8 @@ static void examine_latency(cli_patient *patient) {
 
 static int connect(cli_patient *patient) {
     cli_node_command *command = &patient->command;
-    const cli_connection_terms terms = {.session = RUN_SESSION};
-    const int code = cli_connection_open(&command->connection, &command->settings, &terms);
+    const int code =
+        cli_connection_open(&command->connection, &command->settings, RUN_SESSION, NULL);
     return code ? code : cli_connection_session(&command->connection, command->connect);
 }
 

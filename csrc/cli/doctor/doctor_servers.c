@@ -49,7 +49,7 @@ static void split(servers *all, const char *hosts) {
 
 static void drop(servers *all) {
     for (size_t i = 0; i < all->count; i++) {
-        cli_connection_close(&all->list[i].connection);
+        cli_connection_close(&all->list[i].connection, CLI_CLOSE_MOST);
         free(all->list[i].address);
         free(all->list[i].hosts);
     }
@@ -102,9 +102,8 @@ static void examine_name(cli_patient *patient, const char *address) {
 
 static void open_session(cli_patient *patient, server *one) {
     cli_settings settings = patient->command.settings;
-    const cli_connection_terms terms = {.session = CLI_NODE_SESSION};
     settings.hosts = one->hosts;
-    cli_connection_open(&one->connection, &settings, &terms);
+    cli_connection_open(&one->connection, &settings, CLI_NODE_SESSION, NULL);
 }
 
 static void await_session(server *one, zkl_nanos since, zkl_nanos deadline) {

@@ -4,7 +4,6 @@
 #include "zklock.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>

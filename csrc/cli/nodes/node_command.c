@@ -7,11 +7,8 @@
 #include "cli/value.h"
 #include "zklock.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
-#include <unistd.h>
 
 /* ---- the guard ---- */
 
@@ -46,7 +43,9 @@ int cli_guard_add(cli_guard *guard, const char *source, const char *list) {
     return cli_misuse(source, "lock nodes expected, such as those of $ZKLOCK_NODE, got none");
 }
 
-zkl_op *cli_guard_ops(const cli_guard *guard, const zkl_op *write) {
+/* A check of each node, then the write; NULL: none. The caller frees them; their paths are the
+ * guard's. */
+static zkl_op *ops_of(const cli_guard *guard, const zkl_op *write) {
     zkl_op *ops = cli_memory_again(NULL, guard->count + 1, sizeof *ops);
     for (size_t i = 0; i < guard->count; i++)
         ops[i] = (zkl_op){.kind = ZKL_OP_CHECK, .path = guard->nodes[i], .version = -1};
@@ -62,26 +61,6 @@ void cli_guard_free(cli_guard *guard) {
     *guard = (cli_guard){.count = 0};
 }
 
-/* ---- standard input ---- */
-
-char *cli_input_read(size_t *length) {
-    char *data = cli_memory(CLI_INPUT_MOST);
-    *length = 0;
-    while (*length < CLI_INPUT_MOST) {
-        const ssize_t got = read(STDIN_FILENO, data + *length, CLI_INPUT_MOST - *length);
-        if (got == 0)
-            break;
-        if (got > 0) {
-            *length += (size_t)got;
-        } else if (errno != EINTR) {
-            cli_complain("cannot read standard input: %s", strerror(errno));
-            free(data);
-            return NULL;
-        }
-    }
-    return data;
-}
-
 /* ---- the command ---- */
 
 int cli_node_command_begin(cli_node_command *command, const cli_options *options, const char *path,
@@ -90,10 +69,9 @@ int cli_node_command_begin(cli_node_command *command, const cli_options *options
     int code = cli_settings_read(&command->settings, options->hosts, options->config);
     if (code == 0)
         code = cli_path_check("PATH", path, command->settings.hosts, use);
-    if (code == 0) {
-        const cli_connection_terms terms = {.session = CLI_NODE_SESSION};
-        code = cli_connection_open(&command->connection, &command->settings, &terms);
-    }
+    if (code == 0)
+        code =
+            cli_connection_open(&command->connection, &command->settings, CLI_NODE_SESSION, NULL);
     return code ? code : cli_connection_session(&command->connection, options->connect);
 }
 
@@ -117,7 +95,7 @@ static zkl_status try_guarded(cli_node_command *command, const cli_guard *guard,
     const uint64_t tag = cli_connection_tag(connection);
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), command->connect);
     const size_t count = guard->count + (write ? 1 : 0);
-    zkl_op *ops = cli_guard_ops(guard, write);
+    zkl_op *ops = ops_of(guard, write);
     zkl_node_request_drop(command->request);
     command->request = zkl_node_do_all(connection->client, ops, count, NULL, tag, deadline, false);
     free(ops);
@@ -145,7 +123,7 @@ const zkl_content *cli_node_command_written(const cli_node_command *command,
 
 void cli_node_command_end(cli_node_command *command) {
     zkl_node_request_drop(command->request);
-    cli_connection_close(&command->connection);
+    cli_connection_close(&command->connection, CLI_CLOSE_MOST);
     cli_settings_free(&command->settings);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* node_command: what the subcommands about nodes have in common: the configuration, a connection,
- * one request at a time, the lock nodes of --guard, and data from standard input. */
+ * one request at a time, and the lock nodes of --guard. */
 #ifndef ZKL_CLI_NODES_NODE_COMMAND_H
 #define ZKL_CLI_NODES_NODE_COMMAND_H
 
@@ -20,18 +20,7 @@ typedef struct cli_guard {
  * list is empty, or names what is not a lock's node. */
 int cli_guard_add(cli_guard *guard, const char *source, const char *list);
 
-/* The operations of a guarded write: a check of each node, then the write; NULL: none. The caller
- * frees them; their paths are the guard's. */
-zkl_op *cli_guard_ops(const cli_guard *guard, const zkl_op *write);
-
 void cli_guard_free(cli_guard *guard);
-
-/* Much more than the servers take: so much of it says "too big". */
-#define CLI_INPUT_MOST (4 << 20)
-
-/* Reads standard input to its end, or to CLI_INPUT_MOST bytes. The caller frees the result. NULL:
- * it cannot be read, after a complaint. */
-char *cli_input_read(size_t *length);
 
 /* Seconds: of --connect, and of the session that a short command asks for. */
 #define CLI_NODE_CONNECT 10

@@ -12,9 +12,11 @@
 #include "cli/value.h"
 #include "zklock.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 /* The write that is asked for; each subcommand has some of the options. */
 typedef struct wanted {
@@ -39,6 +41,31 @@ static int take_guard(void *to, const char *name) {
 }
 
 #define FIELD(name) .field = offsetof(wanted, name)
+
+/* ---- standard input ---- */
+
+/* Much more than the servers take: so much of it says "too big". */
+#define INPUT_MOST (4 << 20)
+
+/* Reads standard input to its end, or to INPUT_MOST bytes. The caller frees the result. NULL: it
+ * cannot be read, after a complaint. */
+static char *read_input(size_t *length) {
+    char *data = cli_memory(INPUT_MOST);
+    *length = 0;
+    while (*length < INPUT_MOST) {
+        const ssize_t got = read(STDIN_FILENO, data + *length, INPUT_MOST - *length);
+        if (got == 0)
+            break;
+        if (got > 0) {
+            *length += (size_t)got;
+        } else if (errno != EINTR) {
+            cli_complain("cannot read standard input: %s", strerror(errno));
+            free(data);
+            return NULL;
+        }
+    }
+    return data;
+}
 
 /* ---- the write ---- */
 
@@ -78,7 +105,7 @@ static int write_at(wanted *write) {
 }
 
 static int write_input(wanted *write) {
-    char *data = cli_input_read(&write->op.length);
+    char *data = read_input(&write->op.length);
     write->op.data = data;
     const int code = data ? write_at(write) : EX_SOFTWARE;
     free(data);

@@ -8,14 +8,12 @@
 #include "cli/run/progress.h"
 #include "cli/run/reaper.h"
 #include "cli/run/inherited.h"
-#include "cli/text.h"
 #include "zklock.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>

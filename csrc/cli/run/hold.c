@@ -4,7 +4,6 @@
 #include "cli/complaint.h"
 #include "cli/run/channel.h"
 #include "cli/run/page.h"
-#include "cli/text.h"
 #include "zklock.h"
 
 #include <signal.h>
@@ -133,14 +132,11 @@ static void end_early(struct session *session) {
 
 static void end_as_command(struct session *session) {
     const int status = atomic_load(&session->page->status);
-    if (WIFSIGNALED(status)) {
-        session->page->value = WTERMSIG(status);
-        session->page->label = "failed";
-        atomic_store(&session->page->outcome, PAGE_SIGNAL);
-    } else {
-        const int code = WEXITSTATUS(status);
+    const int code = WEXITSTATUS(status);
+    if (WIFSIGNALED(status))
+        cli_session_end_signal(session, WTERMSIG(status), "failed");
+    else
         cli_session_end(session, code, code == 0 ? "ok" : "failed", NULL);
-    }
 }
 
 /* Has the run lost the lock, or has it been asked for it, while its command was there? */

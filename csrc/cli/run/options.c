@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 
 static const char help[] =
     "usage: zklock run [OPTIONS] PATH [--] COMMAND [ARG...]\n"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/run/page.h"
 
-#include <errno.h>
 #include <sys/mman.h>
 
 /* Between two rounds of killing. A round takes a twentieth of a second on a machine at rest. */

@@ -8,7 +8,6 @@
 #include "cli/run/channel.h"
 #include "zklock.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,9 +30,8 @@ static bool splay(struct session *session) {
 
 static bool open_client(struct session *session) {
     struct run *run = session->run;
-    const cli_connection_terms terms = {.session = RUN_SESSION,
-                                        .identifier = run->options.identifier};
-    const int code = cli_connection_open(&session->connection, &run->settings, &terms);
+    const int code = cli_connection_open(&session->connection, &run->settings, RUN_SESSION,
+                                         run->options.identifier);
     if (code)
         cli_session_end(session, code, "error", NULL); /* it has complained */
     return code == 0;

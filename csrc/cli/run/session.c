@@ -3,7 +3,6 @@
 
 #include "cli/connection.h"
 #include "cli/complaint.h"
-#include "cli/text.h"
 #include "cli/loop.h"
 #include "cli/run/channel.h"
 #include "cli/held/held_socket.h"
@@ -11,13 +10,10 @@
 #include "cli/run/reaper.h"
 #include "zklock.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,6 +25,10 @@ static void set_outcome(struct page *page, enum page_outcome outcome, int value,
     page->value = value;
     page->label = label;
     atomic_store(&page->outcome, outcome);
+}
+
+void cli_session_end_signal(struct session *session, int signal, const char *label) {
+    set_outcome(session->page, PAGE_SIGNAL, signal, label);
 }
 
 void cli_session_end(struct session *session, int code, const char *label, const char *reason,
@@ -43,7 +43,7 @@ void cli_session_end(struct session *session, int code, const char *label, const
 
 void cli_session_end_stopped(struct session *session) {
     if (session->signal)
-        set_outcome(session->page, PAGE_SIGNAL, session->signal, "signal");
+        cli_session_end_signal(session, session->signal, "signal");
     else
         cli_session_end(session, EX_SOFTWARE, "error", "a process of zklock was killed");
 }

@@ -79,6 +79,8 @@ bool cli_session_stopped(const struct session *session);
  * none. */
 void cli_session_end(struct session *session, int code, const char *label, const char *reason, ...)
     __attribute__((format(printf, 4, 5)));
+/* The same, by a signal. */
+void cli_session_end_signal(struct session *session, int signal, const char *label);
 /* The outcome of a wait that was stopped. */
 void cli_session_end_stopped(struct session *session);
 /* A line of --verbose. */

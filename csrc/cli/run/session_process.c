@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -89,8 +88,8 @@ static void hang_up(struct session *session) {
     if (session->connection.client && session->cut_off)
         zkl_free(session->connection.client);
     else
-        cli_connection_close_within(&session->connection,
-                                    session->signal ? SIGNALLED_MOST : CLI_CLOSE_MOST);
+        cli_connection_close(&session->connection,
+                             session->signal ? SIGNALLED_MOST : CLI_CLOSE_MOST);
 }
 
 int cli_session_live(struct run *run) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/run/session.h"
 
-#include "cli/connection.h"
 #include "cli/run/channel.h"
 #include "cli/run/progress.h"
 #include "cli/text.h"

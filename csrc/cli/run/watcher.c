@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 

@@ -32,13 +32,13 @@ typedef struct search {
 /* What was asked about one of the places. */
 typedef struct question {
     zkl_node_request *request;
-    uint64_t tag;
     bool answered;
     zkl_status status;
 } question;
 
 typedef struct questions {
     question all[WINDOW];
+    uint64_t first; /* tag; the others have the next ones */
     size_t count, open;
     cli_listener caller; /* hears of other events meanwhile */
 } questions;
@@ -101,35 +101,28 @@ static void take(search *s, size_t index, const zkl_content *content) {
 
 /* ---- to ask ---- */
 
-static question *find(questions *asked, uint64_t tag) {
-    for (size_t i = 0; i < asked->count; i++)
-        if (asked->all[i].tag == tag)
-            return &asked->all[i];
-    return NULL;
-}
-
 static bool on_event(void *context, const zkl_event *event) {
     questions *asked = context;
-    question *q = find(asked, event->tag);
-    if (!q)
+    const uint64_t index = event->tag - asked->first;
+    if (index >= asked->count)
         return !asked->caller.told || asked->caller.told(asked->caller.context, event);
-    q->answered = true;
-    q->status = event->status;
+    asked->all[index].answered = true;
+    asked->all[index].status = event->status;
     return --asked->open > 0;
 }
 
 static void ask(search *s, questions *asked) {
     cli_connection *connection = s->connection;
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), s->seconds);
+    asked->first = connection->tag + 1;
     while (asked->count < WINDOW && s->next + asked->count < s->count &&
            cli_tree_spend(s->tree, 1)) {
         const zkl_op op = {.kind = ZKL_OP_CHILDREN, .path = s->places[s->next + asked->count].path};
-        question *q = &asked->all[asked->count++];
-        *q = (question){.tag = cli_connection_tag(connection)};
-        q->request = zkl_node_do(connection->client, &op, q->tag, deadline, false);
-        q->answered = !q->request;
-        q->status = q->request ? ZKL_OK : ZKL_NO_MEMORY;
-        asked->open += !q->answered;
+        const uint64_t tag = cli_connection_tag(connection);
+        zkl_node_request *request = zkl_node_do(connection->client, &op, tag, deadline, false);
+        asked->all[asked->count++] = (question){
+            .request = request, .answered = !request, .status = request ? ZKL_OK : ZKL_NO_MEMORY};
+        asked->open += request != NULL;
     }
 }
 
