@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* main: zklock(1): picks the subcommand. */
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/complaint.h"
 #include "cli/text.h"
 #include "zklock.h"

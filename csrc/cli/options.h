@@ -84,4 +84,17 @@ const char *cli_options_find(const cli_options *options, const char *name);
  * EX_USAGE. */
 int cli_options_expect(const cli_options *options, int least, int most, const char *usage);
 
+/* ---- the subcommands: each gets its own name as argv[0], and returns the exit code ---- */
+
+int cli_who(int argc, char **argv);
+int cli_revoke(int argc, char **argv);
+int cli_doctor(int argc, char **argv);
+int cli_get(int argc, char **argv);
+int cli_held(int argc, char **argv);
+int cli_set(int argc, char **argv);
+int cli_create(int argc, char **argv);
+int cli_delete(int argc, char **argv);
+int cli_ls(int argc, char **argv);
+int cli_run(int argc, char **argv);
+
 #endif

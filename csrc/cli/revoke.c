@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* revoke: asks the holders of a lock to give it back. */
-#include "cli/commands.h"
-
 #include "cli/complaint.h"
 #include "cli/connection.h"
 #include "cli/text.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* doctor: looks for what could keep locks from working. */
-#include "cli/commands.h"
 #include "cli/connection.h"
 #include "cli/doctor/patient.h"
 #include "cli/run/options.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* held: is the lock of the run above this process still held? It asks the run, which knows for how
  * long. Where none that can be trusted answers, it asks the servers for the lock's nodes. */
-#include "cli/commands.h"
-
 #include "cli/complaint.h"
 #include "cli/held/held_socket.h"
 #include "cli/nodes/node_command.h"

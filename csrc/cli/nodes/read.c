@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* read: `zklock get` and `zklock ls`: a node's data, its metadata, or the names of its children. */
-#include "cli/commands.h"
-
 #include "cli/nodes/node_command.h"
 #include "cli/output.h"
 #include "cli/options.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* write: `zklock create`, `set` and `delete`: one write each, with --guard only while the lock is
  * held. */
-#include "cli/commands.h"
-
 #include "cli/complaint.h"
 #include "cli/nodes/node_command.h"
 #include "cli/options.h"

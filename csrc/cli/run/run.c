@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* run: `zklock run`, from its arguments to its exit. */
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/complaint.h"
 #include "cli/text.h"
 #include "cli/value.h"

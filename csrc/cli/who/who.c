@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* who: shows who holds and who waits, once or with each change. */
-#include "cli/commands.h"
-
 #include "cli/complaint.h"
 #include "cli/connection.h"
 #include "cli/nodes/node_command.h"
