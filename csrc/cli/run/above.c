@@ -73,7 +73,7 @@ static const char *path_of_own(struct session *session) {
 }
 
 bool cli_above_check(struct session *session) {
-    if (!session->run->above || session->run->options.kind == RUN_SEMAPHORE)
+    if (!session->run->above || session->run->options.kind == ZKL_KIND_LEASE)
         return false;
     const char *path = path_of_own(session);
     zkl_node_request_drop(session->waiting.request);

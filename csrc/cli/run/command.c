@@ -36,13 +36,21 @@ static void set_config(const char *file) {
     free(here);
 }
 
+/* As ZKLOCK_KIND has them. */
+static const char *const kinds[ZKL_KINDS] = {
+    [ZKL_KIND_LOCK] = "mutex",
+    [ZKL_KIND_READ] = "read",
+    [ZKL_KIND_WRITE] = "write",
+    [ZKL_KIND_LEASE] = "semaphore",
+};
+
 static void set_environment(const struct run *run) {
     char token[24];
     snprintf(token, sizeof token, "%" PRId64, run->page->token);
     setenv("ZKLOCK_PATH", run->options.paths[0], 1);
     setenv("ZKLOCK_TOKEN", token, 1);
     setenv("ZKLOCK_NODE", run->page->nodes, 1);
-    setenv("ZKLOCK_KIND", cli_run_options_kind(run->options.kind), 1);
+    setenv("ZKLOCK_KIND", kinds[run->options.kind], 1);
     setenv("ZKLOCK_SERVERS", run->settings.hosts, 1);
     set_config(run->settings.file);
     /* without a directory: something below which nothing answers */

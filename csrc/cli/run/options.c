@@ -130,8 +130,8 @@ static int take_also(void *to, const char *name) {
     return 0;
 }
 
-static int take_side(struct run_options *run, enum run_kind side) {
-    if (run->kind != RUN_MUTEX && run->kind != side)
+static int take_side(struct run_options *run, zkl_kind side) {
+    if (run->kind != ZKL_KIND_LOCK && run->kind != side)
         return cli_misuse("-s", "cannot be given with -x");
     run->kind = side;
     return 0;
@@ -140,13 +140,13 @@ static int take_side(struct run_options *run, enum run_kind side) {
 static int take_exclusive(void *to, const char *name) {
     struct run_options *run = to;
     (void)name;
-    return take_side(run, RUN_WRITE);
+    return take_side(run, ZKL_KIND_WRITE);
 }
 
 static int take_shared(void *to, const char *name) {
     struct run_options *run = to;
     (void)name;
-    return take_side(run, RUN_READ);
+    return take_side(run, ZKL_KIND_READ);
 }
 
 /* ---- the options, in the order of the help ---- */
@@ -209,7 +209,7 @@ static const struct {
 };
 
 static unsigned given(const struct run_options *run) {
-    return (run->kind == RUN_READ ? A_READ : 0) | (run->kind == RUN_WRITE ? A_WRITE : 0) |
+    return (run->kind == ZKL_KIND_READ ? A_READ : 0) | (run->kind == ZKL_KIND_WRITE ? A_WRITE : 0) |
            (run->permits ? A_PERMITS : 0) | (run->count ? AN_ALSO : 0) | (run->due ? A_DUE : 0);
 }
 
@@ -283,6 +283,7 @@ static void find_report(struct run_options *run, const cli_options *options) {
 int cli_run_options_read(struct run_options *run, int argc, char **argv) {
     *run = (struct run_options){
         .wait = -1, .session = -1, .grace = -1, .splay = -1, .every = -1, .conflict_code = 1};
+    run->kind = ZKL_KIND_LOCK;
     cli_options options = cli_options_of(argc, argv, &syntax, -1);
     const int code = read_all(run, &options);
     if (code)
@@ -293,7 +294,7 @@ int cli_run_options_read(struct run_options *run, int argc, char **argv) {
     run->config_file = options.config;
     run->connect = options.connect >= 0 ? options.connect : run->nonblock ? 10 : 60;
     if (run->permits)
-        run->kind = RUN_SEMAPHORE;
+        run->kind = ZKL_KIND_LEASE;
     if (run->every >= 0 && run->mark == RUN_MARK_NONE)
         run->mark = RUN_MARK_BEFORE;
     return -1;
@@ -301,14 +302,6 @@ int cli_run_options_read(struct run_options *run, int argc, char **argv) {
 
 void cli_run_options_free(struct run_options *run) {
     free(run->paths);
-}
-
-const char *cli_run_options_kind(enum run_kind kind) {
-    static const char *const texts[] = {[RUN_MUTEX] = "mutex",
-                                        [RUN_READ] = "read",
-                                        [RUN_WRITE] = "write",
-                                        [RUN_SEMAPHORE] = "semaphore"};
-    return texts[kind];
 }
 
 /* ---- the grace ---- */

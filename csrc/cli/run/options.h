@@ -3,13 +3,14 @@
 #ifndef ZKL_CLI_RUN_OPTIONS_H
 #define ZKL_CLI_RUN_OPTIONS_H
 
+#include "zklock.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define RUN_SESSION 40 /* seconds that are asked for by default */
 
-enum run_kind { RUN_MUTEX, RUN_READ, RUN_WRITE, RUN_SEMAPHORE };
 enum run_on_loss { RUN_LOSS_KILL, RUN_LOSS_TERM, RUN_LOSS_IGNORE };
 enum run_mark { RUN_MARK_NONE, RUN_MARK_BEFORE, RUN_MARK_AFTER };
 
@@ -19,7 +20,7 @@ struct run_options {
     const char *config_file; /* of --config, or NULL */
     const char **paths;      /* PATH, then those of --also */
     size_t count;
-    enum run_kind kind;
+    zkl_kind kind;
     int64_t permits;
     bool nonblock, close, verbose, revocable;
     double wait, connect, session, grace, splay;
@@ -38,9 +39,6 @@ struct run_options {
  * both are known, and otherwise `report` is NULL. */
 int cli_run_options_read(struct run_options *options, int argc, char **argv);
 void cli_run_options_free(struct run_options *options);
-
-/* Spelled as in ZKLOCK_KIND. */
-const char *cli_run_options_kind(enum run_kind kind);
 
 #define CLI_GRACE_LEAST 0.5 /* seconds */
 #define CLI_GRACE_MOST 5.0  /* seconds, unless the user asks for more */

@@ -91,20 +91,6 @@ static bool check_grace(struct session *session) {
 
 /* ---- the line ---- */
 
-static zkl_kind kind_of(enum run_kind kind) {
-    switch (kind) {
-    case RUN_MUTEX:
-        return ZKL_KIND_LOCK;
-    case RUN_READ:
-        return ZKL_KIND_READ;
-    case RUN_WRITE:
-        return ZKL_KIND_WRITE;
-    case RUN_SEMAPHORE:
-        return ZKL_KIND_LEASE;
-    }
-    return ZKL_KIND_NONE;
-}
-
 static bool is_single_try(const struct run_options *options) {
     return options->nonblock || options->wait == 0;
 }
@@ -119,13 +105,13 @@ static zkl_nanos deadline_of(const struct session *session) {
 
 static bool join(struct session *session) {
     const struct run_options *options = &session->run->options;
-    const zkl_terms terms = {.kind = kind_of(options->kind),
+    const zkl_terms terms = {.kind = options->kind,
                              .permits = (uint32_t)options->permits,
                              .deadline = deadline_of(session),
                              .once = is_single_try(options)};
     zkl_client *client = session->connection.client;
     zkl_status status;
-    if (options->kind == RUN_SEMAPHORE)
+    if (options->kind == ZKL_KIND_LEASE)
         status = zkl_join_leases(client, options->paths[0], 1, SESSION_TAG_LOCK, &terms,
                                  &session->contender);
     else if (options->count > 1)

@@ -184,7 +184,7 @@ static void see_questions(struct session *session) {
                                      .hosts = session->run->settings.hosts,
                                      .paths = options->paths,
                                      .count = options->count,
-                                     .semaphore = options->kind == RUN_SEMAPHORE};
+                                     .semaphore = options->kind == ZKL_KIND_LEASE};
     if (session->polled[SESSION_HELD].revents)
         cli_held_serve(session->polled[SESSION_HELD].fd, &facts);
 }

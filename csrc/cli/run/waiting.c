@@ -53,7 +53,7 @@ static void say_place(struct session *session, const char *holder) {
     const struct waiting *waiting = &session->waiting;
     char text[WAITING_TEXT];
     int used = snprintf(text, sizeof text, "waiting for %s", session->run->shown);
-    if (session->run->options.kind == RUN_SEMAPHORE && is_full(session))
+    if (session->run->options.kind == ZKL_KIND_LEASE && is_full(session))
         snprintf(text + used, sizeof text - (size_t)used, ": all %" PRId64 " permits are taken",
                  session->run->options.permits);
     else if (waiting->place && holder)
@@ -81,7 +81,7 @@ static void ask(struct session *session, zkl_op_kind kind, const char *path, uin
 
 static void ask_for_list(struct session *session) {
     char path[ZKL_NODE_PATH];
-    const bool leases = session->run->options.kind == RUN_SEMAPHORE;
+    const bool leases = session->run->options.kind == ZKL_KIND_LEASE;
     snprintf(path, sizeof path, "%s%s", session->run->options.paths[0], leases ? "/leases" : "");
     ask(session, ZKL_OP_CHILDREN, path, SESSION_TAG_LIST);
 }
@@ -99,7 +99,7 @@ static int32_t own_sequence(const struct session *session) {
  * counted for a semaphore, and keep nobody else waiting. */
 static const char *count(struct session *session, const zkl_content *list) {
     struct waiting *waiting = &session->waiting;
-    const bool semaphore = session->run->options.kind == RUN_SEMAPHORE;
+    const bool semaphore = session->run->options.kind == ZKL_KIND_LEASE;
     const int32_t own = own_sequence(session);
     const char *first = NULL;
     int32_t least = INT_MAX;
@@ -122,7 +122,7 @@ static const char *count(struct session *session, const zkl_content *list) {
 static void see_list(struct session *session) {
     char node[ZKL_NODE_PATH];
     const char *first = count(session, zkl_node_request_content(session->waiting.request, 0));
-    const bool semaphore = session->run->options.kind == RUN_SEMAPHORE;
+    const bool semaphore = session->run->options.kind == ZKL_KIND_LEASE;
     if (!first || semaphore || session->waiting.place < 2) {
         say_place(session, NULL);
         return;
