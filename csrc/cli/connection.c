@@ -64,62 +64,63 @@ uint64_t cli_connection_tag(cli_connection *connection) {
     return ++connection->tag;
 }
 
-bool cli_connection_hear(cli_connection *connection, cli_told *told, void *context) {
+uint64_t cli_connection_ask(cli_connection *connection) {
+    connection->answered = false;
+    connection->answer = (zkl_event){.status = ZKL_OK};
+    connection->asked = cli_connection_tag(connection);
+    return connection->asked;
+}
+
+/* false: the listener has ended the wait. */
+static bool take(cli_connection *connection, const zkl_event *event) {
+    const cli_listener *listener = &connection->listener;
+    if (event->tag != connection->asked || connection->answered)
+        return !listener->told || listener->told(listener->context, event);
+    connection->answered = true;
+    connection->answer = *event;
+    return true;
+}
+
+bool cli_connection_hear(cli_connection *connection) {
     zkl_event event;
     while (zkl_peek(connection->client, &event)) {
         zkl_forget(connection->client, event.serial);
         const bool of_client = event.kind == ZKL_EVENT_STATE || event.kind == ZKL_EVENT_LOG;
-        if (!of_client && !told(context, &event))
+        if (!of_client && !take(connection, &event))
             return false;
     }
     return true;
 }
 
-/* A wait for an event of a tag. */
-typedef struct awaited {
-    const cli_listener *others;
-    uint64_t tag;
-    zkl_event *event;
-    bool came;
-} awaited;
-
-static bool hear(void *context, const zkl_event *event) {
-    awaited *wait = context;
-    if (event->tag != wait->tag)
-        return !wait->others->told || wait->others->told(wait->others->context, event);
-    *wait->event = *event;
-    wait->came = true;
-    return false;
-}
-
-cli_waited cli_connection_await(cli_connection *connection, uint64_t tag, zkl_nanos until,
-                                zkl_event *event) {
+cli_waited cli_connection_await(cli_connection *connection, zkl_nanos until) {
     struct pollfd fd = {zkl_fd(connection->client), POLLIN, 0};
-    awaited wait = {.others = &connection->listener, .tag = tag, .event = event};
     zkl_wake_at(connection->client, until);
-    while (cli_connection_hear(connection, hear, &wait)) {
+    while (cli_connection_hear(connection) && !connection->answered) {
         if (until != ZKL_NEVER && zkl_now() >= until)
             return CLI_WAITED_LONG;
         cli_loop_wait(&fd, 1);
     }
-    return wait.came ? CLI_WAITED_EVENT : CLI_WAITED_INTERRUPTED;
+    if (!connection->answered)
+        return CLI_WAITED_INTERRUPTED;
+    connection->answered = false; /* the next wait is for another one */
+    connection->asked = 0;
+    return CLI_WAITED_ANSWER;
 }
 
-zkl_status cli_connection_answer(cli_connection *connection, uint64_t tag, bool asked) {
-    zkl_event event;
-    if (!asked)
+zkl_status cli_connection_answer(cli_connection *connection, bool there) {
+    if (!there)
         return ZKL_NO_MEMORY;
-    if (cli_connection_await(connection, tag, ZKL_NEVER, &event) == CLI_WAITED_EVENT)
-        return event.status;
-    return ZKL_CANCELLED;
+    return cli_connection_await(connection, ZKL_NEVER) == CLI_WAITED_ANSWER
+               ? connection->answer.status
+               : ZKL_CANCELLED;
 }
 
 int cli_connection_session(cli_connection *connection, double seconds) {
     char about[64];
-    const uint64_t tag = cli_connection_tag(connection);
+    const uint64_t tag = cli_connection_ask(connection);
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), seconds);
     zkl_query *query = zkl_query_session(connection->client, tag, deadline);
-    const zkl_status status = cli_connection_answer(connection, tag, query);
+    const zkl_status status = cli_connection_answer(connection, query);
     zkl_query_drop(query);
     if (status == ZKL_OK)
         return 0;

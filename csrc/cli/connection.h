@@ -9,7 +9,7 @@
 /* Hears an event of a contender, a query, a request or a watch. false: the wait ends. */
 typedef bool cli_told(void *context, const zkl_event *event);
 
-/* A wait tells it the events of other tags than its own: LOST, REVOKED, CHANGED, ... */
+/* Hears of all events but answers: LOST, REVOKED, CHANGED, ... */
 typedef struct cli_listener {
     cli_told *told; /* NULL: such events are dropped */
     void *context;
@@ -19,6 +19,10 @@ typedef struct cli_connection {
     zkl_client *client;
     uint64_t tag;          /* the latest that was given out */
     cli_listener listener; /* the caller may set it at any time */
+    /* the latest question: there is one at a time */
+    uint64_t asked;
+    bool answered;
+    zkl_event answer; /* its status is ZKL_OK before */
 } cli_connection;
 
 /* Starts connecting. Asks for a session of so many seconds if the configuration does not say.
@@ -29,22 +33,24 @@ int cli_connection_open(cli_connection *connection, const cli_settings *settings
 /* A number that no contender, query, ... of this connection has. */
 uint64_t cli_connection_tag(cli_connection *connection);
 
-/* Takes the events that there are. false: `told` has ended it, and others may be left. */
-bool cli_connection_hear(cli_connection *connection, cli_told *told, void *context);
+/* The same, for a question that is about to be asked: its first event is the answer. */
+uint64_t cli_connection_ask(cli_connection *connection);
+
+/* Takes the events that there are. false: the listener has ended it, and others may be left. */
+bool cli_connection_hear(cli_connection *connection);
 
 typedef enum cli_waited {
-    CLI_WAITED_EVENT,
+    CLI_WAITED_ANSWER,
     CLI_WAITED_LONG, /* the moment came */
     CLI_WAITED_INTERRUPTED
 } cli_waited;
 
-/* Waits for an event of the tag. */
-cli_waited cli_connection_await(cli_connection *connection, uint64_t tag, zkl_nanos until,
-                                zkl_event *event);
+/* Waits for the answer, or until the listener ends the wait. */
+cli_waited cli_connection_await(cli_connection *connection, zkl_nanos until);
 
-/* Waits for the answer of a query or a node request that has a deadline of its own. `asked`: it is
- * there; else ZKL_NO_MEMORY. Interrupted: ZKL_CANCELLED. */
-zkl_status cli_connection_answer(cli_connection *connection, uint64_t tag, bool asked);
+/* Waits for the answer of a query or a node request that has a deadline of its own. `there`: it is;
+ * else ZKL_NO_MEMORY. Interrupted: ZKL_CANCELLED. */
+zkl_status cli_connection_answer(cli_connection *connection, bool there);
 
 /* Waits for a session. Returns 0, or an exit code after a complaint that says why there is none. */
 int cli_connection_session(cli_connection *connection, double seconds);

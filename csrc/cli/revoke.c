@@ -21,10 +21,10 @@ static const cli_syntax syntax = {.help = help};
 
 static zkl_status ask(cli_node_command *command, const char *path, bool leases, size_t *asked) {
     cli_connection *connection = &command->connection;
-    const uint64_t tag = cli_connection_tag(connection);
+    const uint64_t tag = cli_connection_ask(connection);
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), command->connect);
     zkl_query *query = zkl_query_revoke(connection->client, path, leases, tag, deadline, false);
-    const zkl_status status = cli_connection_answer(connection, tag, query);
+    const zkl_status status = cli_connection_answer(connection, query);
     if (status == ZKL_OK)
         *asked += zkl_revoked(query);
     zkl_query_drop(query);

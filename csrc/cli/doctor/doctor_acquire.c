@@ -63,12 +63,12 @@ static void examine_clock(cli_patient *patient, zkl_contender *contender) {
 static void release(cli_patient *patient, zkl_contender *contender) {
     cli_connection *connection = &patient->command.connection;
     const cost before = cost_now(connection->client);
-    const uint64_t tag = cli_connection_tag(connection);
+    const uint64_t tag = cli_connection_ask(connection);
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), patient->command.connect);
     zkl_status status = zkl_release(contender);
     zkl_query *query = zkl_query_flush(connection->client, tag, deadline);
     if (status == ZKL_OK)
-        status = cli_connection_answer(connection, tag, query);
+        status = cli_connection_answer(connection, query);
     zkl_query_drop(query);
     if (status == ZKL_OK)
         report_cost(patient, "release", before);
@@ -86,11 +86,10 @@ static void report_failure(cli_patient *patient, zkl_status status, cost before)
 }
 
 static void acquire(cli_patient *patient, zkl_kind kind) {
-    zkl_event event;
     zkl_contender *contender;
     cli_connection *connection = &patient->command.connection;
     const cost before = cost_now(connection->client);
-    const uint64_t tag = cli_connection_tag(connection);
+    const uint64_t tag = cli_connection_ask(connection);
     const zkl_terms terms = {.kind = kind, .deadline = ZKL_NEVER, .once = true};
     const zkl_status status = zkl_join(connection->client, patient->path, tag, &terms, &contender);
     if (status != ZKL_OK) {
@@ -98,10 +97,10 @@ static void acquire(cli_patient *patient, zkl_kind kind) {
         return;
     }
     const zkl_nanos until = zkl_clock_after(zkl_now(), 2 * patient->command.connect);
-    if (cli_connection_await(connection, tag, until, &event) != CLI_WAITED_EVENT) {
+    if (cli_connection_await(connection, until) != CLI_WAITED_ANSWER) {
         report_failure(patient, ZKL_DISCONNECTED, before);
-    } else if (event.kind != ZKL_EVENT_GRANTED) {
-        report_failure(patient, event.status, before);
+    } else if (connection->answer.kind != ZKL_EVENT_GRANTED) {
+        report_failure(patient, connection->answer.status, before);
     } else {
         report_cost(patient, "acquire", before);
         examine_clock(patient, contender);

@@ -108,11 +108,11 @@ static void open_session(cli_patient *patient, server *one) {
 
 static void await_session(server *one, zkl_nanos since, zkl_nanos deadline) {
     cli_connection *connection = &one->connection;
-    const uint64_t tag = cli_connection_tag(connection);
+    const uint64_t tag = cli_connection_ask(connection);
     if (!connection->client)
         return;
     zkl_query *query = zkl_query_session(connection->client, tag, deadline);
-    const zkl_status status = cli_connection_answer(connection, tag, query);
+    const zkl_status status = cli_connection_answer(connection, query);
     zkl_query_drop(query);
     one->reached = status == ZKL_OK;
     one->seconds = zkl_clock_seconds(zkl_now() - since);
@@ -136,9 +136,9 @@ static void report(cli_patient *patient, const servers *all, const server *one) 
 static void read_root(server *one, zkl_nanos deadline) {
     const zkl_op op = {.kind = ZKL_OP_EXISTS, .path = "/"};
     cli_connection *connection = &one->connection;
-    const uint64_t tag = cli_connection_tag(connection);
+    const uint64_t tag = cli_connection_ask(connection);
     zkl_node_request *request = zkl_node_do(connection->client, &op, tag, deadline, false);
-    one->root = cli_connection_answer(connection, tag, request);
+    one->root = cli_connection_answer(connection, request);
     if (one->root == ZKL_OK) {
         const zkl_stat *stat = &zkl_node_request_content(request, 0)->stat;
         one->czxid = stat->czxid;

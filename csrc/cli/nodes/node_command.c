@@ -77,11 +77,11 @@ int cli_node_command_begin(cli_node_command *command, const cli_options *options
 
 zkl_status cli_node_command_try(cli_node_command *command, const zkl_op *op) {
     cli_connection *connection = &command->connection;
-    const uint64_t tag = cli_connection_tag(connection);
+    const uint64_t tag = cli_connection_ask(connection);
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), command->connect);
     zkl_node_request_drop(command->request);
     command->request = zkl_node_do(connection->client, op, tag, deadline, false);
-    return cli_connection_answer(connection, tag, command->request);
+    return cli_connection_answer(connection, command->request);
 }
 
 int cli_node_command_do(cli_node_command *command, const zkl_op *op) {
@@ -92,14 +92,14 @@ int cli_node_command_do(cli_node_command *command, const zkl_op *op) {
 static zkl_status try_guarded(cli_node_command *command, const cli_guard *guard,
                               const zkl_op *write) {
     cli_connection *connection = &command->connection;
-    const uint64_t tag = cli_connection_tag(connection);
+    const uint64_t tag = cli_connection_ask(connection);
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), command->connect);
     const size_t count = guard->count + (write ? 1 : 0);
     zkl_op *ops = ops_of(guard, write);
     zkl_node_request_drop(command->request);
     command->request = zkl_node_do_all(connection->client, ops, count, NULL, tag, deadline, false);
     free(ops);
-    return cli_connection_answer(connection, tag, command->request);
+    return cli_connection_answer(connection, command->request);
 }
 
 int cli_node_command_write(cli_node_command *command, const cli_guard *guard, const zkl_op *write) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/run/session.h"
 
+#include "cli/connection.h"
 #include "cli/complaint.h"
 #include "cli/text.h"
 #include "zklock.h"
@@ -34,9 +35,10 @@ static bool is_among(const char *nodes, const char *child) {
 
 /* Waits for the answer to the latest request. false: there is none, or the run is to end. */
 static bool await_answer(struct session *session) {
-    while (session->waiting.request && !session->answer.came && !cli_session_stopped(session))
+    while (session->waiting.request && !session->connection.answered &&
+           !cli_session_stopped(session))
         cli_session_turn(session, ZKL_NEVER);
-    return session->answer.came;
+    return session->connection.answered;
 }
 
 static void ask(struct session *session, const char *path) {
@@ -45,9 +47,9 @@ static void ask(struct session *session, const char *path) {
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), session->run->options.connect);
     const zkl_op list = {.kind = ZKL_OP_CHILDREN, .path = path};
     zkl_node_request_drop(waiting->request);
-    cli_session_asks(session, SESSION_TAG_LIST);
-    waiting->request = path ? zkl_node_do(client, &list, SESSION_TAG_LIST, deadline, false)
-                            : zkl_node_sync(client, SESSION_TAG_LIST, deadline, false);
+    const uint64_t tag = cli_connection_ask(&session->connection);
+    waiting->request = path ? zkl_node_do(client, &list, tag, deadline, false)
+                            : zkl_node_sync(client, tag, deadline, false);
 }
 
 /* A list that cannot be read has no names: the acquire says why. */

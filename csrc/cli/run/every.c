@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/run/session.h"
 
+#include "cli/connection.h"
 #include "cli/complaint.h"
 #include "cli/run/state.h"
 #include "cli/run/page.h"
@@ -19,7 +20,7 @@ static zkl_nanos deadline_of(const struct session *session) {
 
 /* Of the mark; so far ZKL_OK, if there is no answer yet. */
 static zkl_status status_of(const struct session *session, const zkl_once *once) {
-    return once ? session->answer.status : ZKL_NO_MEMORY;
+    return once ? session->connection.answer.status : ZKL_NO_MEMORY;
 }
 
 static void end_failed(struct session *session, zkl_status status) {
@@ -49,7 +50,7 @@ static bool check_command(struct session *session) {
 static void await_answer(struct session *session, const zkl_once *once) {
     const bool writes = session->run->options.mark == RUN_MARK_BEFORE;
     zkl_nanos end = ZKL_NEVER;
-    while (once && !session->answer.came && zkl_now() < end) {
+    while (once && !session->connection.answered && zkl_now() < end) {
         const bool stopped = cli_session_stopped(session);
         if (stopped && !writes)
             return;
@@ -65,22 +66,22 @@ static void withdraw(struct session *session) {
     const zkl_nanos end = zkl_now() + SIGNALLED_MOST;
     const zkl_op op = {.kind = ZKL_OP_DELETE, .path = mark, .version = -1};
     snprintf(mark, sizeof mark, "%s/" ZKL_ONCE_NODE, session->run->options.paths[0]);
-    cli_session_asks(session, SESSION_TAG_MARK);
-    zkl_node_request *request = zkl_node_do_all(session->connection.client, &op, 1,
-                                                session->contender, SESSION_TAG_MARK, end, false);
-    while (request && !session->answer.came && zkl_now() < end)
+    const uint64_t tag = cli_connection_ask(&session->connection);
+    zkl_node_request *request =
+        zkl_node_do_all(session->connection.client, &op, 1, session->contender, tag, end, false);
+    while (request && !session->connection.answered && zkl_now() < end)
         cli_session_turn(session, end);
     zkl_node_request_drop(request);
 }
 
 /* The wait was stopped. A mark without a run would keep all machines from running. */
 static void end_stopped(struct session *session, bool writes, bool due) {
-    const struct answer *answer = &session->answer;
-    if (writes && answer->came && due)
+    const cli_connection *connection = &session->connection; /* that of `withdraw`, too */
+    if (writes && connection->answered && due)
         withdraw(session);
-    if (writes && !answer->came)
+    if (writes && !connection->answered)
         session->cut_off = zkl_now(); /* the release does not wait once more for these servers */
-    if (writes && (!answer->came || answer->status != ZKL_OK))
+    if (writes && (!connection->answered || connection->answer.status != ZKL_OK))
         cli_warn("nothing has run, and %s may have a mark all the same", session->run->shown);
     cli_session_end_stopped(session);
 }
@@ -91,13 +92,12 @@ bool cli_every_begin(struct session *session) {
         return true;
     if (!check_command(session))
         return false;
-    cli_session_asks(session, SESSION_TAG_MARK);
-    zkl_once *once =
-        zkl_once_ask(session->contender, options->every, options->mark == RUN_MARK_BEFORE,
-                     SESSION_TAG_MARK, deadline_of(session));
+    const uint64_t tag = cli_connection_ask(&session->connection);
+    zkl_once *once = zkl_once_ask(session->contender, options->every,
+                                  options->mark == RUN_MARK_BEFORE, tag, deadline_of(session));
     await_answer(session, once);
     const zkl_status status = status_of(session, once);
-    const double left = once && session->answer.came ? zkl_once_left(once) : 0;
+    const double left = once && session->connection.answered ? zkl_once_left(once) : 0;
     zkl_once_drop(once);
     if (cli_session_stopped(session))
         end_stopped(session, options->mark == RUN_MARK_BEFORE, status == ZKL_OK && left <= 0);
@@ -113,13 +113,13 @@ void cli_every_finish(struct session *session) {
     if (session->run->options.mark != RUN_MARK_AFTER || atomic_load(&page->outcome) != PAGE_EXIT ||
         page->value != EX_OK)
         return;
-    cli_session_asks(session, SESSION_TAG_MARK);
-    zkl_once *once = zkl_once_mark(session->contender, SESSION_TAG_MARK, deadline_of(session));
-    while (once && !session->answer.came && !session->signal) /* the watcher has ended */
+    const uint64_t tag = cli_connection_ask(&session->connection);
+    zkl_once *once = zkl_once_mark(session->contender, tag, deadline_of(session));
+    while (once && !session->connection.answered && !session->signal) /* the watcher has ended */
         cli_session_turn(session, ZKL_NEVER);
     const zkl_status status = status_of(session, once);
     zkl_once_drop(once);
-    if (session->signal && !session->answer.came)
+    if (session->signal && !session->connection.answered)
         cli_session_end_stopped(session);
     else if (status != ZKL_OK)
         end_failed(session, status);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/run/session.h"
 
+#include "cli/connection.h"
 #include "cli/complaint.h"
 #include "cli/run/channel.h"
 #include "cli/run/page.h"
@@ -186,9 +187,9 @@ static zkl_nanos flush_until(const struct session *session) {
 static zkl_status flush(struct session *session) {
     const zkl_nanos deadline = flush_until(session);
     zkl_nanos end = deadline + ZKL_SECOND; /* it is answered before, unless a signal comes */
-    cli_session_asks(session, SESSION_TAG_FLUSH);
-    zkl_query *query = zkl_query_flush(session->connection.client, SESSION_TAG_FLUSH, deadline);
-    while (query && !session->answer.came && zkl_now() < end) {
+    const uint64_t tag = cli_connection_ask(&session->connection);
+    zkl_query *query = zkl_query_flush(session->connection.client, tag, deadline);
+    while (query && !session->connection.answered && zkl_now() < end) {
         cli_session_turn(session, end);
         if (session->signal && flush_until(session) < end)
             end = flush_until(session);
@@ -196,7 +197,7 @@ static zkl_status flush(struct session *session) {
     zkl_query_drop(query);
     if (!query)
         return ZKL_NO_MEMORY;
-    return session->answer.came ? session->answer.status : ZKL_TIMEOUT;
+    return session->connection.answered ? session->connection.answer.status : ZKL_TIMEOUT;
 }
 
 /* Without a connection there is nothing to wait for, unless the lock is still ours: the node goes

@@ -54,11 +54,11 @@ static void end_without_session(struct session *session, zkl_status status) {
 
 static bool connect_session(struct session *session) {
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), session->run->options.connect);
-    cli_session_asks(session, SESSION_TAG_CONNECT);
-    zkl_query *query = zkl_query_session(session->connection.client, SESSION_TAG_CONNECT, deadline);
-    while (query && !session->answer.came && !cli_session_stopped(session))
+    const uint64_t tag = cli_connection_ask(&session->connection);
+    zkl_query *query = zkl_query_session(session->connection.client, tag, deadline);
+    while (query && !session->connection.answered && !cli_session_stopped(session))
         cli_session_turn(session, ZKL_NEVER);
-    const zkl_status status = query ? session->answer.status : ZKL_NO_MEMORY;
+    const zkl_status status = query ? session->connection.answer.status : ZKL_NO_MEMORY;
     zkl_query_drop(query);
     if (cli_session_stopped(session))
         return false;
@@ -111,14 +111,15 @@ static bool join(struct session *session) {
                              .once = is_single_try(options)};
     zkl_client *client = session->connection.client;
     zkl_status status;
+    session->tag = cli_connection_tag(&session->connection);
     if (options->kind == ZKL_KIND_LEASE)
-        status = zkl_join_leases(client, options->paths[0], 1, SESSION_TAG_LOCK, &terms,
+        status = zkl_join_leases(client, options->paths[0], 1, session->tag, &terms,
                                  &session->contender);
     else if (options->count > 1)
-        status = zkl_join_all(client, options->paths, options->count, SESSION_TAG_LOCK, &terms,
+        status = zkl_join_all(client, options->paths, options->count, session->tag, &terms,
                               &session->contender);
     else
-        status = zkl_join(client, options->paths[0], SESSION_TAG_LOCK, &terms, &session->contender);
+        status = zkl_join(client, options->paths[0], session->tag, &terms, &session->contender);
     session->status = status;
     session->failed = status != ZKL_OK;
     return status == ZKL_OK;

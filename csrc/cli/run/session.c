@@ -87,24 +87,17 @@ static void see_contender(struct session *session, const zkl_event *event) {
 
 static bool see_event(void *context, const zkl_event *event) {
     struct session *session = context;
-    if (event->tag == SESSION_TAG_LOCK)
+    if (event->tag == session->tag)
         see_contender(session, event);
-    else if (event->tag == session->answer.tag) {
-        session->answer.came = true;
-        session->answer.status = event->status;
-    }
     return true;
-}
-
-void cli_session_asks(struct session *session, uint64_t tag) {
-    session->answer = (struct answer){.tag = tag};
 }
 
 static void see_engine(struct session *session) {
     zkl_client *client = session->connection.client;
     if (!client)
         return;
-    cli_connection_hear(&session->connection, see_event, session);
+    session->connection.listener = (cli_listener){.told = see_event, .context = session};
+    cli_connection_hear(&session->connection);
     const bool cut_off = zkl_client_state(client) != ZKL_STATE_CONNECTED;
     if (!cut_off || !session->cut_off)
         session->cut_off = cut_off ? zkl_now() : 0;

@@ -20,31 +20,15 @@ enum {
     SESSION_FDS
 };
 
-/* The tags of the engine's events. */
-enum {
-    SESSION_TAG_CONNECT = 1,
-    SESSION_TAG_LOCK,
-    SESSION_TAG_FLUSH,
-    SESSION_TAG_LIST,
-    SESSION_TAG_MARK,
-    SESSION_TAG_FIRST
-};
-
 #define WAITING_TEXT 512
 
 /* The line as the run knows it while it waits (waiting.c). */
 struct waiting {
     zkl_node_request *request; /* the latest, or NULL */
+    zkl_op_kind kind;          /* of it */
     zkl_nanos next;
     size_t place, total; /* 0: not known */
     char said[WAITING_TEXT];
-};
-
-/* The answer to the latest question: there is one question at a time. */
-struct answer {
-    uint64_t tag; /* that of the question */
-    bool came;
-    zkl_status status;
 };
 
 struct session {
@@ -52,6 +36,7 @@ struct session {
     struct page *page;
     cli_connection connection;
     zkl_contender *contender;
+    uint64_t tag;            /* of it */
     zkl_nanos grace, queued; /* when the wait began */
     int watcher_end;         /* channel */
     pid_t watcher;           /* 0: it has ended */
@@ -63,15 +48,12 @@ struct session {
     int go;          /* the grant for which the front lets the command start */
     bool granted, failed, lost, revoked;
     zkl_status status; /* of FAILED */
-    struct answer answer;
     zkl_nanos cut_off; /* since when there is no server; 0: there is one */
     struct waiting waiting;
 };
 
 /* Waits until something happens, or until the moment, and sees to it. */
 void cli_session_turn(struct session *session, zkl_nanos until);
-/* A question with that tag is about to be asked: forgets the former answer. */
-void cli_session_asks(struct session *session, uint64_t tag);
 /* Is the wait to end, because of a signal, or because another process of the run is gone? */
 bool cli_session_stopped(const struct session *session);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/run/session.h"
 
+#include "cli/connection.h"
 #include "cli/run/channel.h"
 #include "cli/run/progress.h"
 #include "cli/text.h"
@@ -71,11 +72,12 @@ static zkl_nanos jitter(void) {
     return (zkl_nanos)(chance % 1024) * (2 * JITTER / 1024) - JITTER;
 }
 
-static void ask(struct session *session, zkl_op_kind kind, const char *path, uint64_t tag) {
+static void ask(struct session *session, zkl_op_kind kind, const char *path) {
     struct waiting *waiting = &session->waiting;
     const zkl_op op = {.kind = kind, .path = path};
     zkl_node_request_drop(waiting->request);
-    cli_session_asks(session, tag);
+    const uint64_t tag = cli_connection_ask(&session->connection);
+    waiting->kind = kind;
     waiting->request = zkl_node_do(session->connection.client, &op, tag, zkl_now() + PAUSE, true);
 }
 
@@ -83,7 +85,7 @@ static void ask_for_list(struct session *session) {
     char path[ZKL_NODE_PATH];
     const bool leases = session->run->options.kind == ZKL_KIND_LEASE;
     snprintf(path, sizeof path, "%s%s", session->run->options.paths[0], leases ? "/leases" : "");
-    ask(session, ZKL_OP_CHILDREN, path, SESSION_TAG_LIST);
+    ask(session, ZKL_OP_CHILDREN, path);
 }
 
 /* The sequence of the node with which this session waits; INT_MAX: it is not known. */
@@ -128,7 +130,7 @@ static void see_list(struct session *session) {
         return;
     }
     snprintf(node, sizeof node, "%s/%s", session->run->options.paths[0], first);
-    ask(session, ZKL_OP_GET, node, SESSION_TAG_FIRST);
+    ask(session, ZKL_OP_GET, node);
 }
 
 static void see_first(struct session *session) {
@@ -142,8 +144,8 @@ static void see_first(struct session *session) {
 }
 
 static void see_answer(struct session *session) {
-    session->answer.came = false;
-    if (session->answer.tag == SESSION_TAG_LIST)
+    session->connection.answered = false;
+    if (session->waiting.kind == ZKL_OP_CHILDREN)
         see_list(session);
     else
         see_first(session);
@@ -154,7 +156,7 @@ zkl_nanos cli_waiting_turn(struct session *session) {
     const zkl_nanos now = zkl_now();
     if (!session->run->options.verbose && !cli_progress_possible())
         return ZKL_NEVER;
-    if (waiting->request && session->answer.came)
+    if (waiting->request && session->connection.answered)
         see_answer(session);
     if (!waiting->next)
         waiting->next = now + FIRST_PAUSE;

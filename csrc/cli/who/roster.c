@@ -30,11 +30,11 @@ static void add(cli_roster *roster, const cli_line *line, const zkl_participant 
 static zkl_status read_standing(cli_roster *roster, cli_connection *connection,
                                 const cli_line *line, bool leases, double seconds) {
     zkl_participant participant;
-    const uint64_t tag = cli_connection_tag(connection);
+    const uint64_t tag = cli_connection_ask(connection);
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), seconds);
     zkl_query *query =
         zkl_query_participants(connection->client, line->path, leases, tag, deadline, false);
-    const zkl_status status = cli_connection_answer(connection, tag, query);
+    const zkl_status status = cli_connection_answer(connection, query);
     for (size_t i = 0; status == ZKL_OK && zkl_participant_at(query, i, &participant); i++)
         add(roster, line, &participant);
     zkl_query_drop(query);

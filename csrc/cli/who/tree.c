@@ -128,11 +128,10 @@ static void ask(search *s, questions *asked) {
 
 /* All are answered, by their deadline at the latest. */
 static void await(search *s, questions *asked) {
-    zkl_event event;
     asked->caller = s->connection->listener;
     s->connection->listener = (cli_listener){.told = on_event, .context = asked};
     if (asked->open > 0)
-        cli_connection_await(s->connection, 0, ZKL_NEVER, &event); /* no event has this tag */
+        cli_connection_await(s->connection, ZKL_NEVER);
     s->connection->listener = asked->caller;
 }
 

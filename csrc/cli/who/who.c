@@ -91,13 +91,12 @@ static zkl_status watch(follower *f) {
 }
 
 static void wait_for_change(follower *f, zkl_nanos since) {
-    zkl_event event;
     const bool below = f->search->below;
     f->waits = true;
     if (!f->changed)
-        cli_connection_await(f->connection, 0, below ? since + TREE_PAUSE : ZKL_NEVER, &event);
+        cli_connection_await(f->connection, below ? since + TREE_PAUSE : ZKL_NEVER);
     f->waits = false;
-    cli_connection_await(f->connection, 0, since + PAUSE, &event);
+    cli_connection_await(f->connection, since + PAUSE);
     f->changed = false;
 }
 
