@@ -4,7 +4,6 @@
 #define ZKL_CLI_WHO_ROSTER_H
 
 #include "cli/connection.h"
-#include "cli/who/tree.h"
 
 typedef enum cli_standing { CLI_WAITS, CLI_HOLDS, CLI_GONE } cli_standing;
 
