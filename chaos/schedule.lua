@@ -29,7 +29,8 @@ schedule.JOBS = {
 }
 
 -- The requests that libzookeeper sends for locks.
-local OPS = { "create2", "create2", "multi", "getChildren", "getData", "getData", "delete", "delete", "sync", "*" }
+local OPS = { "create2", "create2", "multi", "multi", "getChildren2", "getData", "getData", "delete", "delete", "sync",
+  "*" }
 local DIRECTIONS = { "both", "both", "to_server", "to_client" }
 
 local function rule(draw, fault)

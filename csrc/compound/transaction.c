@@ -53,9 +53,11 @@ void zkl_transaction_answered(zkl_receiver *receiver, const zkl_return *back,
         if (again || (unheard && !part->line->parents.unheard))
             zkl_line_not_created(part);
         else
-            zkl_line_created(part, &(zkl_reply){.rc = reply->rc,
-                                                .path = made ? reply->outcomes[i].path : NULL,
-                                                .stat = &stat});
+            zkl_line_created(part,
+                             &(zkl_reply){.rc = reply->rc,
+                                          .path = made ? reply->outcomes[i].path : NULL,
+                                          .stat = &stat},
+                             NULL);
     }
 }
 

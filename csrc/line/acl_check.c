@@ -2,7 +2,7 @@
 #include "line/acl_check.h"
 
 #include "base/status.h"
-#include "paths/acl_cache.h"
+#include "paths/directories.h"
 #include "line/request.h"
 
 #include <zookeeper/zookeeper.h>
@@ -32,7 +32,8 @@ void zkl_acl_check_before_list(zkl_line *line) {
     const zkl_context *context = line->context;
     if (context->acl == ZKL_ACL_OPEN || is_known(line->acl_checked))
         return;
-    line->acl_checked = zkl_acl_cache_find(&line->common->acl_cache, line->path, context->session);
+    line->acl_checked =
+        zkl_directories_safe(&line->common->directories, line->path, context->session);
     if (!is_known(line->acl_checked))
         zkl_acl_check_ask(line);
 }
@@ -45,8 +46,8 @@ void zkl_acl_check_listed(zkl_line *line, const zkl_stat *directory) {
  * is the older one, and a new list is wanted. */
 static zkl_acl_finding safe(zkl_line *line, const zkl_stat *directory) {
     line->acl_checked = (zkl_edition){directory->czxid, directory->aversion};
-    zkl_acl_cache_add(&line->common->acl_cache, line->path, line->context->session,
-                      line->acl_checked);
+    zkl_directories_found_safe(&line->common->directories, line->path, line->context->session,
+                               line->acl_checked);
     if (is_same(line->acl_checked, line->directory))
         return ZKL_ACL_SAFE;
     line->list_wanted |= !line->list_sent;

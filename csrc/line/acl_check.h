@@ -17,9 +17,9 @@ typedef enum zkl_acl_finding {
 } zkl_acl_finding;
 
 /* Asks for the ACL, unless it is known. The caller sends a list next; the servers answer the ACL
- * first. */
+ * first. Or a write to the directory was answered in the place of a list. */
 void zkl_acl_check_before_list(zkl_line *line);
-/* The list has shown this directory; NULL: it does not exist. */
+/* The list, or that write, has shown this directory; NULL: it does not exist. */
 void zkl_acl_check_listed(zkl_line *line, const zkl_stat *directory);
 /* The answer to the request for the ACL. With REFUSED it sets `why`. */
 zkl_acl_finding zkl_acl_check_answered(zkl_line *line, const zkl_reply *reply, zkl_status *why);
@@ -28,8 +28,8 @@ bool zkl_acl_check_stands(const zkl_line *line);
 /* Asks for the ACL, unless the request is on its way. If it cannot be sent, it goes out when the
  * line retries. */
 void zkl_acl_check_ask(zkl_line *line);
-/* The handle is gone, and with it the request for the ACL. common->acl_cache still has what is
- * known about the session's directories. */
+/* The handle is gone, and with it the request for the ACL. common->directories still has what is
+ * known of them in this session. */
 void zkl_acl_check_forget(zkl_line *line);
 
 #endif

@@ -33,11 +33,16 @@
 
 /* ---- to a line ---- */
 
-static void note_list(zkl_line *line, const zkl_reply *reply) {
+static void take_list(zkl_line *line, const zkl_reply *reply) {
+    line->pause = 0;
+    if (!line->retry.at) /* otherwise something else was refused */
+        zkl_throttle_passed(&line->common->throttle);
     line->listed = zkl_context_now(line->context);
     line->listed_bytes = 0;
     for (size_t i = 0; i < reply->count; i++)
         line->listed_bytes += (uint32_t)zkl_wire_text(strlen(reply->names[i]));
+    zkl_acl_check_listed(line, reply->stat);
+    zkl_evaluate_list(line, reply->names, reply->count);
 }
 
 /* The snapshot is current if the list was read under the watch on the directory, and the watch has
@@ -56,12 +61,9 @@ static void list_answered(zkl_line *line, const zkl_reply *reply, bool watch) {
     if (watch && reply->rc != ZOK)
         zkl_line_set_directory_watch(line, ZKL_WATCH_NONE);
     if (reply->rc == ZOK) {
-        line->pause = 0;
-        if (!line->retry.at) /* otherwise something else was refused */
-            zkl_throttle_passed(&line->common->throttle);
-        note_list(line, reply);
-        zkl_acl_check_listed(line, reply->stat);
-        zkl_evaluate_list(line, reply->names, reply->count);
+        zkl_directories_listed(&line->common->directories, line->path, line->context->session,
+                               reply->stat, line->asked);
+        take_list(line, reply);
         note_current(line);
     } else if (reply->rc == ZNONODE) {
         zkl_directories_gone(&line->common->directories, line->path);
@@ -320,11 +322,29 @@ static void created(zkl_contender *c, const zkl_reply *reply) {
     }
 }
 
-void zkl_line_created(zkl_contender *c, const zkl_reply *reply) {
+/* A write to the directory went behind its create, in one transaction, and has counted the children
+ * at that moment. If there is one, this is as good as a list of its node alone. */
+static void counted(zkl_contender *c, const zkl_stat *directory) {
+    zkl_line *line = c->line;
+    zkl_directories_counted(&line->common->directories, line->path, directory);
+    if (c->phase != ZKL_WAITING || c->node != ZKL_NODE_THERE)
+        return;
+    if (directory->children != 1) {
+        line->list_wanted = true;
+        return;
+    }
+    const char *const names[] = {c->name};
+    zkl_acl_check_before_list(line);
+    take_list(line, &(zkl_reply){.stat = directory, .names = names, .count = 1});
+}
+
+void zkl_line_created(zkl_contender *c, const zkl_reply *reply, const zkl_stat *directory) {
     zkl_line *line = c->line;
     if (zkl_status_throttled(reply->rc))
         zkl_leave_end_tries(line, c);
     created(c, reply);
+    if (directory)
+        counted(c, directory);
     zkl_line_settle(line);
 }
 

@@ -12,8 +12,9 @@ void zkl_answer_to_contender(zkl_receiver *receiver, const zkl_return *back,
                              const zkl_reply *reply);
 
 /* The answer to a create that the contender's listener has sent, or that went out in a batch; or
- * the reply that nothing could be sent. */
-void zkl_line_created(zkl_contender *c, const zkl_reply *reply);
+ * the reply that nothing could be sent. `directory`: the answer to the write that went behind the
+ * create; NULL: there was none, and a list follows. */
+void zkl_line_created(zkl_contender *c, const zkl_reply *reply, const zkl_stat *directory);
 /* The servers have not carried out that create, because of another part: it is sent again after a
  * pause. */
 void zkl_line_not_created(zkl_contender *c);

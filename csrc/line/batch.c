@@ -28,9 +28,10 @@ typedef struct batch {
     zkl_receiver receiver; /* its number is part of the mark's name */
     zkl_list_item item;    /* outbox->batches */
     zkl_line_common *common;
-    char *marked;       /* the directory that has the mark; NULL: none has */
-    size_t count;       /* of members: first those that delete, then those that create */
-    uint64_t members[]; /* the numbers of their receivers */
+    char *marked; /* the directory that has the mark; NULL: none has */
+    /* of members: first those that delete, then those that create, at last those that count */
+    size_t count, counts; /* in all; of the latter: their writes come behind all members */
+    uint64_t members[];   /* the numbers of their receivers */
 } batch;
 
 static void batch_free(batch *b) {
@@ -84,9 +85,9 @@ static zkl_contender *member(const batch *b, size_t i) {
     return c && c->dispatch.state == ZKL_DISPATCH_BATCHED ? c : NULL;
 }
 
-static void tell(zkl_contender *c, const zkl_reply *reply) {
+static void tell(zkl_contender *c, const zkl_reply *reply, const zkl_stat *directory) {
     if (c->dispatch.creates)
-        zkl_line_created(c, reply);
+        zkl_line_created(c, reply, directory);
     else
         zkl_line_erased(c, reply);
 }
@@ -95,17 +96,30 @@ static void tell_all(const batch *b, int rc) {
     for (size_t i = 0; i < b->count; i++) {
         zkl_contender *c = member(b, i);
         if (c)
-            tell(c, &(zkl_reply){.rc = rc});
+            tell(c, &(zkl_reply){.rc = rc}, NULL);
     }
 }
 
+/* The index of the operation that writes to the directory of the member; 0: there is none. */
+static size_t write_of(const batch *b, size_t i) {
+    return i < b->count - b->counts ? 0 : i + b->counts;
+}
+
+static int64_t token_of(const batch *b, const zkl_reply *reply) {
+    if (b->counts)
+        return reply->outcomes[b->count].stat.mzxid;
+    return b->marked ? zkl_batch_token(reply, b->count) : 0;
+}
+
 static void done(const batch *b, const zkl_reply *reply) {
-    const zkl_stat made = {.czxid = b->marked ? zkl_batch_token(reply, b->count) : 0};
+    const zkl_stat made = {.czxid = token_of(b, reply)};
     for (size_t i = 0; i < b->count; i++) {
         zkl_contender *c = member(b, i);
         if (c) {
+            const size_t at = write_of(b, i);
             c->dispatch.rollbacks = 0;
-            tell(c, &(zkl_reply){.rc = ZOK, .path = reply->outcomes[i].path, .stat = &made});
+            tell(c, &(zkl_reply){.rc = ZOK, .path = reply->outcomes[i].path, .stat = &made},
+                 at ? &reply->outcomes[at].stat : NULL);
         }
     }
 }
@@ -135,13 +149,26 @@ static size_t culprit_of(const zkl_reply *reply) {
     return i;
 }
 
+/* The servers have refused what goes behind the members: from now on it does not. If they do not
+ * say which, none of it does. */
+static void refused(const batch *b, const zkl_reply *reply, size_t culprit) {
+    zkl_directories *directories = &b->common->directories;
+    if (b->marked)
+        zkl_directories_refuse_mark(directories, b->marked);
+    for (size_t i = b->count - b->counts; i < b->count; i++) {
+        const zkl_contender *c = member(b, i);
+        if (c && (culprit == write_of(b, i) || culprit == reply->count))
+            zkl_directories_refuse_count(directories, c->line->path);
+    }
+}
+
 /* The other members go again before the failed one handles its answer. */
 static void failed(const batch *b, const zkl_reply *reply) {
     zkl_line_common *common = b->common;
     const size_t at = culprit_of(reply);
     zkl_contender *culprit = at < b->count ? member(b, at) : NULL;
-    if (at >= b->count && b->marked)
-        zkl_directories_refuse_mark(&common->directories, b->marked);
+    if (at >= b->count)
+        refused(b, reply, at);
     for (size_t i = 0; i < b->count; i++) {
         zkl_contender *c = i == at ? NULL : member(b, i);
         zkl_line *line = c ? c->line : NULL;
@@ -152,7 +179,7 @@ static void failed(const batch *b, const zkl_reply *reply) {
     }
     common->outbox.urgent = true;
     if (culprit)
-        tell(culprit, &(zkl_reply){.rc = reply->outcomes[at].rc});
+        tell(culprit, &(zkl_reply){.rc = reply->outcomes[at].rc}, NULL);
 }
 
 /* Creates that would have overtaken a member of the batch are due now. */
@@ -187,7 +214,7 @@ static void answered(zkl_receiver *receiver, const zkl_return *back, const zkl_r
 /* What is gathered for one transaction. */
 typedef struct gathering {
     zkl_contender *members[MEMBERS_MOST];
-    size_t count, creates, bytes;
+    size_t count, creates, counts, bytes;
 } gathering;
 
 /* Its line is settled when all is sent: lists come behind the batches. */
@@ -232,16 +259,33 @@ static bool add(zkl_op *op, zkl_contender *c) {
 }
 
 /* Those that delete come first: in each line a delete goes before the next create. */
+enum { DELETES, CREATES, COUNTS, RANKS };
+
+static int rank_of(const zkl_dispatch *dispatch) {
+    return !dispatch->creates ? DELETES : dispatch->counts ? COUNTS : CREATES;
+}
+
+/* In the order of the creates of those that count. */
+static void add_writes(zkl_op *ops, const gathering *g) {
+    size_t n = 0;
+    for (size_t i = 0; i < g->count; i++)
+        if (rank_of(&g->members[i]->dispatch) == COUNTS)
+            ops[n++] = (zkl_op){
+                .kind = ZKL_OP_SET, .path = g->members[i]->line->path, .data = "", .version = -1};
+}
+
 static bool fill(batch *b, zkl_op *ops, const gathering *g) {
     bool complete = true;
-    for (int creates = 0; creates < 2; creates++)
+    for (int rank = DELETES; rank < RANKS; rank++)
         for (size_t i = 0; complete && i < g->count; i++) {
             zkl_contender *c = g->members[i];
-            if (c->dispatch.creates != (creates != 0))
+            if (rank_of(&c->dispatch) != rank)
                 continue;
             complete = add(&ops[b->count], c);
             b->members[b->count++] = c->receiver.id;
         }
+    b->counts = g->counts;
+    add_writes(ops + b->count, g);
     return complete && (!b->marked || zkl_batch_add_mark(b->common->context, b->marked,
                                                          b->receiver.id, ops + b->count));
 }
@@ -264,13 +308,14 @@ static batch *batch_new(zkl_line_common *common, size_t members, const zkl_line 
 /* The port's answer. */
 static int transact(zkl_line_common *common, const gathering *g, const zkl_line *marked) {
     zkl_port *port = common->context->port;
-    zkl_op ops[MEMBERS_MOST + ZKL_MARK_OPS] = {{.path = NULL}};
+    zkl_op ops[2 * MEMBERS_MOST + ZKL_MARK_OPS] = {{.path = NULL}};
     batch *b = batch_new(common, g->count, marked);
     int rc = b && fill(b, ops, g) ? ZOK : ZMARSHALLINGERROR;
     if (rc == ZOK)
-        rc = port->call->transact(port, ops, b->count + (marked ? ZKL_MARK_OPS : 0),
+        rc = port->call->transact(port, ops, b->count + b->counts + (marked ? ZKL_MARK_OPS : 0),
                                   (zkl_return){b->receiver.id, 0, 0});
-    for (size_t i = 0; b && i <= b->count; i++) /* the ops of the mark share one path */
+    /* the ops of the mark share one path; those that write have the paths of their lines */
+    for (size_t i = 0; b && i < b->count + (marked ? 1 : 0); i++)
         free((char *)ops[i].path);
     if (rc == ZOK)
         zkl_outbox_sent(&common->outbox, b->receiver.id, zkl_context_now(common->context));
@@ -287,15 +332,17 @@ static void drop_creates(gathering *g) {
             g->members[g->count++] = all.members[i];
 }
 
-/* Without a mark no answer has the token of the creates: they stay due, and go alone. */
+/* Without a mark or a write to a directory no answer has the token of the creates: they stay due,
+ * and go alone. */
 static void send_gathered(zkl_line_common *common, gathering *g) {
-    const zkl_line *marked = g->creates ? line_for_mark(g) : NULL;
-    if (g->creates && !marked)
+    const zkl_line *marked = g->creates && !g->counts ? line_for_mark(g) : NULL;
+    if (g->creates && !g->counts && !marked)
         drop_creates(g);
-    const int rc = g->count > 1 ? transact(common, g, marked) : ZOK;
+    const bool alone = g->count == 1 && !g->counts;
+    const int rc = g->count && !alone ? transact(common, g, marked) : ZOK;
     for (size_t i = 0; i < g->count; i++) {
         zkl_contender *c = g->members[i];
-        if (g->count == 1) {
+        if (alone) {
             send_alone(c);
             continue;
         }
@@ -312,17 +359,21 @@ static void send_gathered(zkl_line_common *common, gathering *g) {
 
 static size_t size_of(const zkl_contender *c) {
     const size_t path = strlen(c->line->path) + ZKL_ZNODE_SIZE;
-    return c->dispatch.creates
-               ? zkl_wire_create(path, strlen(c->context->identifier), c->context->acl)
-               : zkl_wire_check(path);
+    const zkl_op write = {.kind = ZKL_OP_SET, .path = c->line->path};
+    if (!c->dispatch.creates)
+        return zkl_wire_check(path);
+    return zkl_wire_create(path, strlen(c->context->identifier), c->context->acl) +
+           (c->dispatch.counts ? zkl_wire_op(&write, true) : 0);
 }
 
 static void gather(zkl_line_common *common, gathering *g, zkl_contender *c) {
+    c->dispatch.counts = zkl_send_may_count(c);
     const size_t size = size_of(c);
     if (g->count == MEMBERS_MOST || (g->count && g->bytes + size > BYTES_MOST))
         send_gathered(common, g);
     g->members[g->count++] = c;
     g->creates += c->dispatch.creates;
+    g->counts += c->dispatch.counts;
     g->bytes += size;
 }
 

@@ -2,7 +2,11 @@
 /* batch: sends the creates and deletes that are due in the outbox. Those of different lines go
  * together in one transaction, so that the servers commit them as one. A create or delete that may
  * not, or that is the only one, goes as a request of its own. docs/internals/batching.md explains
- * which. */
+ * which.
+ *
+ * Behind a create the transaction writes to the directory, where that may be: the answer is the
+ * directory's stat at that moment. If it has one child, no node is in front of ours, and no list is
+ * needed. */
 #ifndef ZKL_BATCH_H
 #define ZKL_BATCH_H
 

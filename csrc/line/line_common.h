@@ -7,7 +7,6 @@
 
 #include "base/list.h"
 #include "base/round.h"
-#include "paths/acl_cache.h"
 #include "paths/directories.h"
 #include "line/outbox.h"
 #include "paths/node_budget.h"
@@ -21,7 +20,6 @@ enum { ZKL_AT_ONCE = 3 };
 
 typedef struct zkl_line_common {
     zkl_context *context;
-    zkl_acl_cache acl_cache;
     zkl_watch_budget watch_budget;
     zkl_node_budget node_budget;
     zkl_directories directories;

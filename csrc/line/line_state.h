@@ -87,7 +87,7 @@ struct zkl_line {
      * list or the watch */
     zkl_nanos known;
 
-    zkl_edition directory; /* as last listed, unless our ACL is OPEN */
+    zkl_edition directory; /* as last listed */
     /* the edition whose ACL was found safe; czxid 0: none */
     zkl_edition acl_checked;
 

@@ -4,7 +4,6 @@
 #include "base/list.h"
 #include "base/path_table.h"
 #include "base/table.h"
-#include "paths/acl_cache.h"
 #include "line/batch.h"
 #include "paths/directories.h"
 #include "line/events.h"
@@ -33,7 +32,6 @@ bool zkl_lines_init(zkl_lines *lines, zkl_context *context, size_t node_bytes) {
 }
 
 void zkl_lines_destroy(zkl_lines *lines) {
-    zkl_acl_cache_clear(&lines->common.acl_cache);
     zkl_watch_budget_lost(&lines->common.watch_budget);
     zkl_node_budget_clear(&lines->common.node_budget);
     zkl_directories_clear(&lines->common.directories);

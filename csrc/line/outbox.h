@@ -28,7 +28,9 @@ typedef enum zkl_dispatch_state {
 typedef struct zkl_dispatch {
     zkl_list_item item; /* DUE: outbox->due; BEHIND: outbox->behind */
     zkl_dispatch_state state : 8;
-    bool creates;     /* or else deletes */
+    bool creates; /* or else deletes */
+    /* creates: a write to the directory goes behind it, and takes the place of a list (batch.h) */
+    bool counts;
     uint8_t attempts; /* how often its node was to be created; 2: or more */
     /* how many of its batches other members have made fail */
     uint8_t rollbacks;

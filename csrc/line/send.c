@@ -44,7 +44,7 @@ zkl_op zkl_send_new_node(zkl_contender *c) {
     if (c->under.token)
         zkl_znode_append(name, c->under.sequence);
     c->parents = line->parents.round;
-    line->list_wanted = true;
+    line->list_wanted |= !c->dispatch.counts;
     return (zkl_op){
         .kind = ZKL_OP_CREATE,
         .path = zkl_znode_path(line->path, name),
@@ -76,6 +76,7 @@ static void note(zkl_contender *c, bool sent) {
 
 static void create_alone(zkl_contender *c) {
     zkl_port *port = c->context->port;
+    c->dispatch.counts = false;
     const zkl_op op = zkl_send_new_node(c);
     const zkl_return back = {c->receiver.id, ZKL_REQUEST_CREATE, 0};
     note(c, op.path && port->call->perform(port, &op, false, back) == ZOK);
@@ -92,6 +93,24 @@ bool zkl_send_goes_alone(const zkl_contender *c) {
         return c->end.erases > 0;
     return c->dispatch.attempts > 1 || c->under.token ||
            !zkl_directories_known(&c->common->directories, c->line->path);
+}
+
+/* True if no other contender of ours has a node in its line, or is about to have one. */
+static bool is_alone(const zkl_tally *tally) {
+    uint32_t others = 0;
+    for (size_t kind = 0; kind < ZKL_KINDS; kind++)
+        others += tally->waiting[kind] + tally->held[kind];
+    return others == 1;
+}
+
+/* A lost create is searched for by a list, and what stands behind a shared node is seen by one. */
+bool zkl_send_may_count(const zkl_contender *c) {
+    const zkl_line *line = c->line;
+    const zkl_context *context = c->context;
+    return c->dispatch.creates && !zkl_send_goes_alone(c) && is_alone(&line->tally) &&
+           !line->searching && !line->listeners.first &&
+           zkl_directories_counts(&c->common->directories, line->path, context->session,
+                                  zkl_context_now(context));
 }
 
 /* True if it could overtake a create of ours that it has to stand behind: that one is in a batch,
@@ -313,8 +332,9 @@ void zkl_send_list(zkl_line *line) {
     line->list_synced = to_sync && send_barrier(line);
     zkl_acl_check_before_list(line);
     const bool watch = wants_directory_watch(line);
-    const int rc = port->call->list(port, line->path, watch,
-                                    (zkl_return){line->receiver.id, ZKL_REQUEST_LIST, watch});
+    const zkl_op op = {.kind = ZKL_OP_CHILDREN, .path = line->path};
+    const int rc = port->call->perform(port, &op, watch,
+                                       (zkl_return){line->receiver.id, ZKL_REQUEST_LIST, watch});
     if (watch && rc == ZOK)
         zkl_line_set_directory_watch(line, ZKL_WATCH_ARMED);
     line->list_sent = rc == ZOK;

@@ -64,6 +64,7 @@ static int send_out(zkl_node_request *e) {
     e->turn = ++e->nodes->turns;
     zkl_receiver_enter(&context->receivers, &e->receiver);
     const zkl_return back = {e->receiver.id, ZKL_NODE_REQUEST_OPERATION, 0};
+    zkl_node_request_note_writes(e);
     if (e->several)
         return transact(e, back);
     if (e->count == 0)

@@ -2,6 +2,7 @@
 #include "nodes/node_request_state.h"
 
 #include "base/status.h"
+#include "paths/directories.h"
 #include "paths/node_budget.h"
 
 #include <stdio.h>
@@ -21,6 +22,12 @@ size_t zkl_node_request_parts(const zkl_contender *guard) {
     while (guard && guard->call->part(guard, count) != NULL)
         count++;
     return count;
+}
+
+void zkl_node_request_note_writes(const zkl_node_request *e) {
+    const zkl_nanos now = zkl_context_now(e->nodes->context);
+    for (size_t i = 0; i < e->count && !zkl_node_request_is_read(e); i++)
+        zkl_directories_written(&e->nodes->lines->common.directories, e->ops[i].path, now);
 }
 
 void zkl_node_request_make_due(zkl_node_request *e) {

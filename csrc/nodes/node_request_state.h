@@ -44,6 +44,10 @@ bool zkl_node_request_is_read(const zkl_node_request *request);
 /* How many contenders the guard consists of; 0: there is none, or it is gone. */
 size_t zkl_node_request_parts(const zkl_contender *guard);
 
+/* It is about to be handed over: what was listed of a lock's directory before it writes there no
+ * longer counts. */
+void zkl_node_request_note_writes(const zkl_node_request *request);
+
 /* It is due again, and gets no answer to what it has sent. */
 void zkl_node_request_make_due(zkl_node_request *request);
 /* Takes a share of the node budget for the ephemeral nodes that it makes. false: there is no

@@ -29,7 +29,7 @@ typedef struct zkl_op_result {
 typedef struct zkl_reply {
     int rc;           /* ZOK, ZNONODE, ZCONNECTIONLOSS, ... */
     const char *path; /* create: the node's full path */
-    /* perform, except of a delete; list, unless our ACL is OPEN: the directory's */
+    /* perform, except of a delete; of a list the directory's */
     const zkl_stat *stat;
     const char *data;              /* a read; of an ACL the lines */
     size_t length;                 /* bytes of it */
@@ -54,9 +54,6 @@ typedef struct zkl_port_table {
     int (*perform)(zkl_port *, const zkl_op *op, bool watch, zkl_return);
     /* Performs all ops (create, set, delete, check) or none. */
     int (*transact)(zkl_port *, const zkl_op *ops, size_t count, zkl_return);
-    /* The children of a line, like perform. Unless the client's ACL is OPEN, with the directory's
-     * stat: who watches the wire sees getChildren or getChildren2. */
-    int (*list)(zkl_port *, const char *path, bool watch, zkl_return);
     int (*sync)(zkl_port *, const char *path, zkl_return);
     /* Removes all our watches on the path: those on its children, or those on its data. */
     int (*unwatch)(zkl_port *, const char *path, bool list, zkl_return);

@@ -27,7 +27,6 @@ static int transact(zkl_port *port, const zkl_op *ops, size_t count, zkl_return 
 static const zkl_port_table table = {
     .perform = perform,
     .transact = transact,
-    .list = with_flag,
     .sync = at_path,
     .unwatch = with_flag,
 };

@@ -153,7 +153,8 @@ void zkl_listing_step(zkl_listing *listing) {
         return;
     zkl_receiver_enter(&context->receivers, &listing->receiver);
     const zkl_return back = {listing->receiver.id, LIST, 0};
-    const int rc = context->port->call->list(context->port, listing->path, false, back);
+    const zkl_op op = {.kind = ZKL_OP_CHILDREN, .path = listing->path};
+    const int rc = context->port->call->perform(context->port, &op, false, back);
     if (rc == ZOK)
         listing->asked = true;
     else

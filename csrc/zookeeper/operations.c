@@ -97,13 +97,6 @@ static void on_names(int rc, const struct String_vector *names, const struct Sta
     answer_with((zkl_outgoing_request *)data, reply, stat, good);
 }
 
-static void on_list(int rc, const struct String_vector *names, const void *data) {
-    zkl_reply reply = {.rc = rc};
-    if (!take_names(&reply, names) && rc == ZOK)
-        reply.rc = ZKL_CORRUPT;
-    zkl_outgoing_request_answer((zkl_outgoing_request *)data, &reply);
-}
-
 /* Without memory for the lines the answer counts as one that could not be read. */
 static void on_acl(int rc, struct ACL_vector *acl, struct Stat *stat, const void *data) {
     zkl_reply reply = {.rc = rc};
@@ -164,18 +157,6 @@ static int perform(zkl_port *port, const zkl_op *op, bool watch, zkl_return back
         break; /* only valid in a transaction */
     }
     return zkl_outgoing_request_sent(r, ZBADARGUMENTS);
-}
-
-/* Only where an ACL has to be checked does the engine look at the directory's stat. */
-static int list(zkl_port *port, const char *path, bool watch, zkl_return back) {
-    zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
-    if (link->config->acl != ZKL_ACL_OPEN)
-        return perform(port, &(zkl_op){.kind = ZKL_OP_CHILDREN, .path = path}, watch, back);
-    zkl_outgoing_request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_SERVER);
-    const watcher_fn fn = watch ? zkl_outgoing_request_watched : NULL;
-    return r ? zkl_outgoing_request_sent(
-                   r, zoo_awget_children(link->handle, path, fn, link, on_list, r))
-             : ZMARSHALLINGERROR;
 }
 
 /* ---- a transaction ---- */
@@ -338,7 +319,6 @@ static int unwatch(zkl_port *port, const char *path, bool list, zkl_return back)
 static const zkl_port_table table = {
     .perform = perform,
     .transact = transact,
-    .list = list,
     .sync = sync_path,
     .unwatch = unwatch,
 };

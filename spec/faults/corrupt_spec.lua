@@ -74,7 +74,7 @@ describe("a corrupt answer #once", function()
   it("to a create: a node that was never made", function() check_survives_create(path .. "/", ("\0"):rep(68)) end)
 
   local function check_survives_list(body)
-    faulty:forge_reply("getChildren", body)
+    faulty:forge_reply("getChildren2", body)
     check_holds(path, "")
   end
 

@@ -376,9 +376,9 @@ describe("a silent partition #slow", function()
     assert.is_true(lock:validity() > 0)
     local node = line:first()
     faulty:reset()
-    faulty:hold_reply("create2")
+    faulty:hold_reply("multi")
     second:request(nil, function() end)
-    faulty:await("create2") -- the servers have it, or will in a moment; they hear nothing more
+    faulty:await("multi") -- the servers have it, or will in a moment; they hear nothing more
     faulty:black_hole("to_server")
     wait.rest(client:session_timeout() * 0.6) -- the fault lasts
     faulty:heal("to_client") -- a late answer, to an old question

@@ -17,10 +17,12 @@ describe("many locks of one client", function()
   setup(function() tree, faulty = here.tree, here:proxy() end)
 
   --- A client behind the proxy, and so many paths whose directories it knows.
-  local function prepare(count)
+  ---@param data string? what is in the directories
+  local function prepare(count, data)
     client, paths = here:connect_to(faulty.hosts), {}
     for i = 1, count do paths[i] = ("%s/%d"):format(here.path, i) end
     for _, path in ipairs(paths) do
+      if data then assert(tree:create(path, data, { parents = true })) end
       assert(client:mutex(path):acquire(PATIENCE))
       assert(client:mutex(path):release())
     end
@@ -87,10 +89,11 @@ describe("many locks of one client", function()
   end
 
   --- Takes all of them: no answer comes before all is sent, and nothing is sent once an answer has come.
-  local function take_in_one_round_trip()
+  ---@param op string the last request of each lock
+  local function take_in_one_round_trip(op)
     faulty:black_hole("to_client")
     local asked = ask(paths)
-    faulty:await("getChildren", #paths, PATIENCE)
+    faulty:await(op, #paths, PATIENCE)
     faulty:black_hole("to_server")
     faulty:heal("to_client")
     are_granted(asked)
@@ -119,11 +122,33 @@ describe("many locks of one client", function()
   end
 
   describe("asked for in one go", function()
-    it("take three requests and one round trip when there is one", function()
+    it("take two requests and one round trip when there is one", function()
       prepare(1)
-      release(take_in_one_round_trip())
+      release(take_in_one_round_trip("multi"))
       local counts = faulty:counts()
-      assert.same({ 1, 1, 1, 0 }, { counts.create2, counts.getChildren, counts.delete, counts.multi })
+      assert.same({ 0, 0, 1, 1 }, { counts.create2, counts.getChildren2, counts.delete, counts.multi })
+    end)
+
+    it("take three requests and one round trip when there is one, in a directory with data", function()
+      prepare(1, "data")
+      release(take_in_one_round_trip("getChildren2"))
+      local counts = faulty:counts()
+      assert.same({ 1, 1, 1, 0 }, { counts.create2, counts.getChildren2, counts.delete, counts.multi })
+      assert.equal("data", (tree:get(paths[1])))
+    end)
+
+    it("take few requests", function()
+      prepare(MANY)
+      know(FAR)
+      local asked
+      wait.eventually(function()
+        faulty:reset()
+        asked = take_all()
+        local counts = faulty:counts()
+        release(asked)
+        local sent = counts.multi + counts.create2 + counts.getChildren2
+        return sent <= MANY / 4, tostring(sent)
+      end, PATIENCE, ("%d requests for so many locks"):format(MANY / 4))
     end)
 
     it("take few transactions", function()
@@ -141,8 +166,8 @@ describe("many locks of one client", function()
     end)
 
     it("are granted in one round trip #once", function()
-      prepare(MANY)
-      release(take_in_one_round_trip())
+      prepare(MANY, "data")
+      release(take_in_one_round_trip("getChildren2"))
     end)
 
     it("grow the token of each path from holder to holder", function()

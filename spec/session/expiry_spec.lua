@@ -122,7 +122,7 @@ describe("a session that expires", function()
 
   for title, verb in pairs { ["that never arrived"] = "cut_before", ["that arrived, unanswered"] = "lose_reply" } do
     it(("with a create %s: it is made in the new session, once"):format(title), function()
-      then_refuse(verb, "create2")
+      then_refuse(verb, "multi")
       local request = here:ask(lock, PATIENCE)
       wait.eventually(function() return client:state() == "suspended" end)
       expire()
@@ -134,7 +134,7 @@ describe("a session that expires", function()
     end)
 
     it(("with a create %s, and given up: nothing is left"):format(title), function()
-      then_refuse(verb, "create2")
+      then_refuse(verb, "multi")
       local request, heard = here:ask(lock, nil)
       wait.eventually(function() return client:state() == "suspended" end)
       request:cancel()

@@ -37,7 +37,7 @@ static void a_closed_directory_is_asked_once(void) {
         fake_settle(one);
     }
     CHECK_INT(one->counts[FAKE_ACL], 1);
-    CHECK_INT(one->counts[FAKE_LIST], 5); /* what is asked with it is enough */
+    CHECK_INT(one->counts[FAKE_LIST], 1); /* and what is asked with the creates is enough */
 }
 
 static void a_new_session_asks_again(void) {
@@ -80,7 +80,7 @@ static void a_new_acl_is_read(void) {
     node_at(LINE)->aversion = 1;
     fake_holder(one);
     CHECK_INT(one->counts[FAKE_ACL], 2);
-    CHECK_INT(one->counts[FAKE_LIST], 2);
+    CHECK_INT(one->counts[FAKE_LIST], 1);
 }
 
 /* Two are first at once, and one question serves both. */
@@ -135,7 +135,7 @@ static void a_waiter_hears_of_a_directory_that_was_opened(void) {
 static void a_cut_loses_no_answer_for_good(void) {
     node_at(LINE)->closed = true;
     for (unsigned carried = 0; carried < 4; carried++) {
-        zkl_acl_cache_clear(&one->lines.common.acl_cache);
+        zkl_directories_clear(&one->lines.common.directories);
         fake_caller *p = fake_join(one, LINE, 60);
         for (unsigned i = 0; i < carried; i++)
             fake_carry(one);
@@ -360,7 +360,7 @@ static void an_acl_that_changes_while_it_is_read_is_listed_again(void) {
     node_at(LINE)->aversion = 2;
     fake_settle(one);
     CHECK(fake_held(p));
-    CHECK_INT(one->counts[FAKE_LIST], 3);
+    CHECK_INT(one->counts[FAKE_LIST], 2);
 }
 
 static void why_an_acl_is_not_read_is_told(void) {

@@ -3,6 +3,7 @@
 #include "base/list.h"
 #include "base/table.h"
 #include "check.h"
+#include "paths/directories.h"
 #include "paths/watch_budget.h"
 #include "scarce.h"
 
@@ -18,6 +19,7 @@ typedef struct thing {
 static thing things[MANY];
 static zkl_table table;
 static zkl_watch_budget budget;
+static zkl_directories directories;
 
 static uint64_t number_of(const zkl_table *of, const zkl_table_item *item) {
     (void)of;
@@ -35,6 +37,7 @@ static void end(void) {
     scarce_plan(0, 0);
     zkl_table_clear(&table);
     zkl_watch_budget_lost(&budget);
+    zkl_directories_clear(&directories);
 }
 
 static bool is_found(const thing *t) {
@@ -53,6 +56,19 @@ static void a_table_without_buckets_takes_nothing(void) {
     scarce_plan(0, 0);
     CHECK(zkl_table_add(&table, &things[0].item));
     CHECK(is_found(&things[0]));
+}
+
+static void directories_are_not_remembered_without_memory(void) {
+    for (unsigned left = 0; left < 2; left++) {
+        scarce_plan(left + 1, DRY);
+        zkl_directories_found(&directories, "/a");
+        zkl_directories_found_safe(&directories, "/a", 1, (zkl_edition){2, 3});
+        CHECK(!zkl_directories_known(&directories, "/a"));
+        CHECK_INT(zkl_directories_safe(&directories, "/a", 1).czxid, 0);
+    }
+    scarce_plan(0, 0);
+    zkl_directories_found(&directories, "/a");
+    CHECK(zkl_directories_known(&directories, "/a"));
 }
 
 static void without_more_buckets_all_are_found(void) {
@@ -96,6 +112,8 @@ int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a table without memory for its first buckets takes nothing",
          a_table_without_buckets_takes_nothing},
+        {"directories are not remembered without memory",
+         directories_are_not_remembered_without_memory},
         {"a table without memory for more buckets finds all items",
          without_more_buckets_all_are_found},
         {"a watch that cannot be remembered counts until the handle goes",

@@ -99,10 +99,6 @@ static int fake_port_perform(zkl_port *port, const zkl_op *op, bool watch, zkl_r
     return ZOK;
 }
 
-static int fake_port_list(zkl_port *port, const char *path, bool watch, zkl_return back) {
-    return fake_port_perform(port, &(zkl_op){.kind = ZKL_OP_CHILDREN, .path = path}, watch, back);
-}
-
 static int fake_port_sync(zkl_port *port, const char *path, zkl_return back) {
     return take(port, FAKE_SYNC, path, back, NULL);
 }
@@ -136,7 +132,6 @@ static int fake_port_transact(zkl_port *port, const zkl_op *ops, size_t count, z
 static const zkl_port_table table = {
     .perform = fake_port_perform,
     .transact = fake_port_transact,
-    .list = fake_port_list,
     .sync = fake_port_sync,
     .unwatch = fake_port_unwatch,
 };
