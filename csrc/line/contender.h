@@ -209,7 +209,8 @@ struct zkl_contender {
     zkl_timer timer;
     zkl_post post; /* in a round of polled contenders (polled.h) */
     /* OVER: the pause before the next delete. WAITING, if no node is known to be before it:
-     * context->unsure when it began to lack only validity (zkl_context_lose_patience). Otherwise 0. */
+     * context->unsure when it began to lack only validity (zkl_context_lose_patience). Otherwise
+     * 0. */
     zkl_nanos patience;
     /* Unless it is a part: since when it waits or holds, and its item in context->waiters or
      * context->holds. */
