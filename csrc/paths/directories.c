@@ -17,7 +17,7 @@ struct zkl_directory {
     zkl_edition seen; /* as a list has shown it */
     /* when the latest list was asked for that has shown it without data; 0: there is none */
     zkl_nanos empty;
-    zkl_nanos written; /* when the host has written to it; 0: not of late */
+    zkl_nanos written; /* when the host has written to it, or perhaps has; 0: it has not */
     bool no_count;     /* a write to `seen` was refused */
     bool shared;       /* others have nodes there, or had when we looked last */
 };
@@ -42,7 +42,10 @@ static zkl_directory *note_of(zkl_directories *directories, const char *path) {
     if (!directories->notes)
         return NULL;
     zkl_directory *set = set_of(directories, path), *known = find(directories, path);
-    zkl_directory note = known ? *known : (zkl_directory){.path = strdup(path), .no_node = true};
+    zkl_directory note = known ? *known
+                               : (zkl_directory){.path = strdup(path),
+                                                 .no_node = true,
+                                                 .written = directories->written};
     if (!note.path)
         return NULL;
     if (!known) {
@@ -157,6 +160,7 @@ void zkl_directories_refuse_count(zkl_directories *directories, const char *path
 
 void zkl_directories_written(zkl_directories *directories, const char *path, zkl_nanos now) {
     zkl_directory *known = find(directories, path);
+    directories->written = now;
     if (!known)
         return;
     known->written = now;

@@ -20,6 +20,8 @@ typedef struct zkl_directory zkl_directory;
 
 typedef struct zkl_directories {
     zkl_directory *notes; /* NULL: there are none */
+    /* when the host has written to any node: perhaps to one that has no note yet */
+    zkl_nanos written;
 } zkl_directories;
 
 /* A node of ours was made there. Without memory it is not remembered. */

@@ -12,6 +12,7 @@
 
 #define B "/locks/b"
 #define C "/locks/c"
+#define D "/locks/d"
 
 #define ROUND_TRIP 0.1 /* seconds */
 /* More than writes are ever gathered for. */
@@ -365,9 +366,9 @@ static void another_session_looks_again(void) {
     check_counts();
 }
 
-static void do_write(zkl_op op) {
-    zkl_node_request *request =
-        zkl_node_request_new(&one->nodes, &(zkl_wish){.ops = &op, .count = 1}, 0);
+static void do_writes(const zkl_op *ops, size_t count) {
+    zkl_node_request *request = zkl_node_request_new(
+        &one->nodes, &(zkl_wish){.ops = ops, .count = count, .several = count > 1}, 0);
     CHECK(request != NULL);
     zkl_ask_start(zkl_ask_of_request(request), ZKL_NEVER);
     fake_leave(one);
@@ -379,7 +380,7 @@ static void do_write(zkl_op op) {
 static void after_a_write_of_its_host_a_client_looks_again(void) {
     const zkl_op op = {
         .kind = ZKL_OP_SET, .path = LINE, .data = "data", .length = 4, .version = -1};
-    do_write(op);
+    do_writes(&op, 1);
     fake_caller *p = join(LINE);
     CHECK_TEXT(fake_batch(one), "WCL");
     fake_settle(one);
@@ -394,7 +395,7 @@ static void a_list_before_that_write_does_not_count(void) {
     let_pass(61);
     fake_caller *p = join(LINE);
     CHECK_TEXT(fake_batch(one), "CL");
-    do_write(op);
+    do_writes(&op, 1);
     fake_answer(one);
     fake_answer(one);
     CHECK(fake_held(p));
@@ -404,6 +405,35 @@ static void a_list_before_that_write_does_not_count(void) {
     fake_settle(one);
     check_own_token(q);
     CHECK_TEXT(node_at(LINE)->data, "data");
+}
+
+/* In a transaction each operation may write there. */
+static void after_a_transaction_of_its_host_a_client_looks_again(void) {
+    const zkl_op ops[] = {
+        {.kind = ZKL_OP_SET, .path = B, .data = "b", .length = 1, .version = -1},
+        {.kind = ZKL_OP_SET, .path = LINE, .data = "data", .length = 4, .version = -1}};
+    do_writes(ops, 2);
+    fake_settle(one);
+    fake_forget_counts(one);
+    check_lists();
+    check_lists();
+    CHECK_TEXT(node_at(LINE)->data, "data");
+}
+
+/* No node of ours was made there when the host wrote, and the list was asked for before. */
+static void a_write_to_a_directory_that_is_not_known_yet_counts(void) {
+    const zkl_op op = {.kind = ZKL_OP_SET, .path = D, .data = "data", .length = 4, .version = -1};
+    fake_directory(zk, D);
+    fake_caller *p = join(D);
+    CHECK_TEXT(fake_batch(one), "CL");
+    do_writes(&op, 1);
+    fake_settle(one);
+    release(p);
+    p = join(D);
+    CHECK_TEXT(fake_batch(one), "CL");
+    fake_settle(one);
+    check_own_token(p);
+    CHECK_TEXT(node_at(D)->data, "data");
 }
 
 /* ---- servers that refuse the write ---- */
@@ -522,6 +552,10 @@ static const check_case cases[] = {
     {"after a write of its host a client looks again",
      after_a_write_of_its_host_a_client_looks_again},
     {"a list before that write does not count", a_list_before_that_write_does_not_count},
+    {"after a transaction of its host a client looks again",
+     after_a_transaction_of_its_host_a_client_looks_again},
+    {"a write to a directory that is not known yet counts",
+     a_write_to_a_directory_that_is_not_known_yet_counts},
     {"a refused write is no refusal of the create", a_refused_write_is_no_refusal_of_the_create},
     {"a refused write harms no others of its batch", a_refused_write_harms_no_others_of_its_batch},
     {"a throttled one is sent again", a_throttled_one_is_sent_again},
