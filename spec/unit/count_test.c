@@ -455,6 +455,17 @@ static void a_refused_write_is_no_refusal_of_the_create(void) {
     check_counts();
 }
 
+static void a_refusal_that_names_no_part_counts_as_one_of_the_write(void) {
+    fake_refuse(zk, FAKE_TRANSACT, LINE, ZNOAUTH, 0);
+    fake_caller *p = join(LINE);
+    fake_answer(one);
+    CHECK_TEXT(fake_batch(one), "CL");
+    fake_settle(one);
+    check_own_token(p);
+    release(p);
+    check_lists();
+}
+
 static void a_refused_write_harms_no_others_of_its_batch(void) {
     fake_refuse(zk, FAKE_SET, C, ZNOAUTH, 0);
     fake_caller *busy = join(LINE), *p = join(B), *q = join(C);
@@ -557,6 +568,8 @@ static const check_case cases[] = {
     {"a write to a directory that is not known yet counts",
      a_write_to_a_directory_that_is_not_known_yet_counts},
     {"a refused write is no refusal of the create", a_refused_write_is_no_refusal_of_the_create},
+    {"a refusal that names no part counts as one of the write",
+     a_refusal_that_names_no_part_counts_as_one_of_the_write},
     {"a refused write harms no others of its batch", a_refused_write_harms_no_others_of_its_batch},
     {"a throttled one is sent again", a_throttled_one_is_sent_again},
     {"an ACL that was found safe is not read again", an_acl_that_was_found_safe_is_not_read_again},
