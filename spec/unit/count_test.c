@@ -7,6 +7,7 @@
 #include "recipe/znode.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
@@ -154,6 +155,27 @@ static void one_write_is_enough_for_the_tokens_of_a_batch(void) {
     check_own_token(p);
     check_own_token(q);
     CHECK_TEXT(node_at(B)->data, "data");
+}
+
+/* Without the writes all creates would fit into one. */
+static void the_writes_are_part_of_the_size_of_a_batch(void) {
+    char paths[20][2000];
+    for (size_t i = 0; i < 20; i++) {
+        memset(paths[i], 'x', sizeof paths[i] - 1);
+        paths[i][snprintf(paths[i], sizeof paths[i], LINE "%zu/", i)] = 'x';
+        paths[i][sizeof paths[i] - 1] = '\0';
+        fake_directory(zk, paths[i]);
+        look_at(paths[i]);
+    }
+    look_at(LINE);
+    fake_forget_counts(one);
+    join(LINE);
+    for (size_t i = 0; i < 20; i++)
+        join(paths[i]);
+    fake_wait(zk, GAP);
+    CHECK_TEXT(fake_batch(one), "TTT");
+    fake_settle(one);
+    CHECK_INT(one->counts[FAKE_LIST], 0);
 }
 
 /* The other way around the write would still count the node that is about to go. */
@@ -539,6 +561,7 @@ static const check_case cases[] = {
     {"a batch of them needs no mark", a_batch_of_them_needs_no_mark},
     {"one write is enough for the tokens of a batch",
      one_write_is_enough_for_the_tokens_of_a_batch},
+    {"the writes are part of the size of a batch", the_writes_are_part_of_the_size_of_a_batch},
     {"a delete of the line goes first", a_delete_of_the_line_goes_first},
     {"a caller that is not alone lists", whoever_is_not_alone_lists},
     {"a line of others is listed at once", a_line_of_others_is_listed_at_once},
