@@ -113,7 +113,7 @@ local PLAIN = {
 
 -- ---- nginx ----------------------------------------------------------------------------------------------------------
 
--- What lua-resty-lock does (Debian has no package of it), without its pauses: nobody else is there.
+-- The operations of lua-resty-lock (Debian has no package of it), without its pauses: nobody else is there.
 local SERVER = [[
   keepalive_requests 10000000;
   location /none { content_by_lua_block { ngx.say "ok" } }

@@ -17,7 +17,7 @@
 /* For so long a list shows who is first. */
 #define FRESH ZKL_SECOND
 
-/* What a line knows about its first node. It lives as long as the line. */
+/* A line's knowledge about its first node. It lives as long as the line. */
 typedef struct zkl_first_node {
     zkl_receiver receiver;
     zkl_line *line;

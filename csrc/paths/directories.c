@@ -106,7 +106,7 @@ static bool is_same(zkl_edition a, zkl_edition b) {
     return a.czxid == b.czxid && a.aversion == b.aversion;
 }
 
-/* What was learned in a former session counts no more. */
+/* Knowledge from a former session counts no more. */
 static void enter(zkl_directory *note, int64_t session) {
     if (note->session == session)
         return;

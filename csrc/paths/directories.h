@@ -2,8 +2,8 @@
 /* directories: what this client knows of the lock directories in which it has made nodes of late:
  * that a create there will hardly fail, whether its ACL was found safe (line/acl_check.h), and
  * whether a write to it may stand in the place of a list (line/batch.h). The table has a fixed
- * size: of paths whose hashes begin alike it keeps a few, the latest ones. What it has forgotten
- * costs a round trip. */
+ * size: of paths whose hashes begin alike it keeps a few, the latest ones. A path that it has
+ * forgotten costs a round trip. */
 #ifndef ZKL_DIRECTORIES_H
 #define ZKL_DIRECTORIES_H
 

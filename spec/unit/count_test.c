@@ -284,7 +284,7 @@ static void a_read_under_a_write_is_listed(void) {
     CHECK_INT(read->token, write->token);
 }
 
-/* Who shares a place has to know who stands behind it, now and later. */
+/* Those that share a place have to know who stands behind it, now and later. */
 static void a_place_is_listed_under_the_watch_on_its_directory(void) {
     fake_caller *p = fake_share(one, LINE, 60);
     CHECK_TEXT(fake_batch(one), "CL");

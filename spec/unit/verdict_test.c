@@ -207,7 +207,7 @@ static size_t count_ahead(const zkl_child *children, size_t own) {
     return n;
 }
 
-/* What is in front of each, and which of them hold. */
+/* The nodes in front of each, and which of them hold. */
 static void check_front(const zkl_child *children, size_t own, zkl_walk *walk) {
     const zkl_ahead ahead = zkl_verdict_ahead(children, own);
     bool holds = true;

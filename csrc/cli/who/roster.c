@@ -24,7 +24,7 @@ typedef struct place {
     bool gate; /* of a semaphore: those in its line wait for a lease, the first one too */
 } place;
 
-/* What was asked about a place. */
+/* The question about a place. */
 typedef struct question {
     zkl_node_request *request;
     bool answered;
@@ -135,7 +135,7 @@ static void await(search *s) {
     s->connection->listener = s->caller;
 }
 
-/* What may not be read below the path is passed over, and counted. */
+/* A node below the path that may not be read is passed over, and counted. */
 static zkl_status take_answer(search *s, size_t index, const question *q) {
     const zkl_status status = q->answered ? q->status : ZKL_CANCELLED;
     if (status == ZKL_OK)
