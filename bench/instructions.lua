@@ -37,7 +37,7 @@ local function library_of(object)
   return name:find("^core%.so") and "core" or (name:find "^lua" or name:find "^libzookeeper") and "other" or "system"
 end
 
---- The instructions of the calls into core.so, less those of core.so's own calls of Lua and libzookeeper took.
+--- The instructions of the calls into core.so, less those of core.so's own calls of Lua and libzookeeper.
 local function engine_of(path)
   local sum, from, to, called = 0, nil, nil, false
   for line in io.lines(path) do
