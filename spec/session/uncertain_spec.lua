@@ -28,8 +28,10 @@ describe("a release with validity 0", function()
   end)
 
   --- Nothing comes through any more, until nobody can say whether the session lives. The client does not poll.
-  local function forsake(hold)
+  ---@param meanwhile fun()? as soon as nothing comes through
+  local function forsake(hold, meanwhile)
     faulty:black_hole()
+    if meanwhile then meanwhile() end
     wait.eventually(function() return hold:validity() == 0 end, PATIENCE, "the end of validity")
   end
 
@@ -161,8 +163,7 @@ describe("a release with validity 0", function()
   it("of a node that an operator has deleted is a loss when the only delete finds no node", function()
     assert(lock:acquire(PATIENCE))
     local node = here:only_node()
-    forsake(lock)
-    assert.is_true(here.tree:delete(node))
+    forsake(lock, function() assert.is_true(here.tree:delete(node)) end) -- the session's end deletes it, too
     assert.same({ nil, "unknown" }, { lock:release() })
     faulty:heal()
     here:eventually(function() return #losses == 1 end, "news of the loss")
