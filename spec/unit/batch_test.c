@@ -53,31 +53,13 @@ static fake_caller *busy(void) {
     return p;
 }
 
-static void check_own_token(const fake_caller *p) {
-    CHECK(fake_held(p));
-    CHECK_INT(p->token, fake_find(zk, fake_node_of(p), FAKE_LATEST)->czxid);
-}
-
-/* The ops of the first transaction that is on its way: each by its kind. */
-static const char *ops(void) {
-    static char text[80];
-    const fake_item *item = one->sent;
-    size_t n = 0;
-    while (item && item->op != FAKE_TRANSACT)
-        item = item->next;
-    for (; item && n < item->op_count; n++)
-        text[n] = "GEACSDK"[item->ops[n].kind];
-    text[n] = '\0';
-    return text;
-}
-
 /* ---- when ---- */
 
 static void a_lone_acquire_does_not_wait(void) {
     fake_caller *p = join(B);
     CHECK_TEXT(fake_batch(one), "CL");
     fake_settle(one);
-    check_own_token(p);
+    CHECK_OWN_TOKEN(p);
     fake_release(p);
     CHECK_TEXT(fake_batch(one), "D");
 }
@@ -97,9 +79,9 @@ static void creates_are_gathered_while_a_write_is_on_its_way(void) {
     fake_wait(zk, GAP);
     CHECK_TEXT(fake_batch(one), "CLTLL");
     fake_settle(one);
-    check_own_token(p);
-    check_own_token(q);
-    check_own_token(r);
+    CHECK_OWN_TOKEN(p);
+    CHECK_OWN_TOKEN(q);
+    CHECK_OWN_TOKEN(r);
     CHECK_INT(q->token, r->token);
     CHECK(p->token != q->token);
 }
@@ -119,7 +101,7 @@ static void what_was_gathered_alone_goes_as_ever(void) {
     fake_wait(zk, GAP);
     CHECK_TEXT(fake_batch(one), "CLCL");
     fake_settle(one);
-    check_own_token(q);
+    CHECK_OWN_TOKEN(q);
 }
 
 static void a_delete_that_others_wait_for_goes_at_once(void) {
@@ -189,7 +171,7 @@ static void deletes_go_together_and_before_creates(void) {
     CHECK_TEXT(fake_batch(one), "CL");
     fake_wait(zk, GAP);
     CHECK_TEXT(fake_batch(one), "CLTL");
-    CHECK_TEXT(ops(), "DDCCSD");
+    CHECK_TEXT(fake_ops(one), "DDCCSD");
     fake_settle(one);
     CHECK_INT(fake_children(zk, C), 0);
     CHECK_INT(fake_children(zk, D), 0);
@@ -203,7 +185,7 @@ static void deletes_alone_need_no_mark(void) {
     fake_release(p);
     fake_release(q);
     fake_wait(zk, GAP);
-    CHECK_TEXT(ops(), "DD");
+    CHECK_TEXT(fake_ops(one), "DD");
 }
 
 static void creates_of_one_line_go_alone_in_their_order(void) {
@@ -212,11 +194,11 @@ static void creates_of_one_line_go_alone_in_their_order(void) {
     fake_wait(zk, GAP);
     CHECK_TEXT(fake_batch(one), "CLCCL");
     fake_settle(one);
-    check_own_token(p);
+    CHECK_OWN_TOKEN(p);
     CHECK(fake_waits(q));
     fake_release(p);
     fake_settle(one);
-    check_own_token(q);
+    CHECK_OWN_TOKEN(q);
     CHECK(p->token != q->token);
 }
 
@@ -241,7 +223,7 @@ static void a_create_waits_for_one_of_its_line_that_is_in_a_batch(void) {
     fake_wait(zk, 10 * GAP);
     CHECK_TEXT(fake_batch(one), "CLTLL");
     fake_settle(one);
-    check_own_token(p);
+    CHECK_OWN_TOKEN(p);
     CHECK(fake_waits(q) && fake_node_of(q));
 }
 
@@ -265,7 +247,7 @@ static void no_more_than_sixty_four_go_together(void) {
     }
     fake_wait(zk, GAP);
     CHECK_INT(strspn(fake_batch(one) + 2, "T"), 2);
-    CHECK_INT(strlen(ops()), 64 + 3);
+    CHECK_INT(strlen(fake_ops(one)), 64 + 3);
     fake_settle(one);
     CHECK_INT(one->context.counters.held, 67);
 }
@@ -281,7 +263,7 @@ static void no_more_than_64_kilobytes_go_together(void) {
     join(F);
     fake_wait(zk, GAP);
     CHECK_TEXT(fake_batch(one), "CLTCLLLL");
-    CHECK_TEXT(ops(), "CCCCSD");
+    CHECK_TEXT(fake_ops(one), "CCCCSD");
     one->context.identifier = "me";
 }
 
@@ -317,8 +299,8 @@ static void what_is_due_survives_a_cut(void) {
     fake_cut(one);
     fake_connect(one);
     fake_settle(one);
-    check_own_token(q);
-    check_own_token(r);
+    CHECK_OWN_TOKEN(q);
+    CHECK_OWN_TOKEN(r);
     CHECK_INT(fake_children(zk, D), 0);
 }
 
@@ -328,9 +310,9 @@ static void what_is_due_survives_the_session(void) {
     fake_expire(one);
     fake_connect(one);
     fake_settle(one);
-    check_own_token(q);
-    check_own_token(r);
-    check_own_token(s);
+    CHECK_OWN_TOKEN(q);
+    CHECK_OWN_TOKEN(r);
+    CHECK_OWN_TOKEN(s);
 }
 
 /* ---- failures ---- */
@@ -346,11 +328,11 @@ static void the_innocent_go_again_at_once_and_the_culprit_alone(void) {
     while (fake_deliver(one))
         continue;
     CHECK_INT(one->counts[FAKE_TRANSACT], 2);
-    CHECK_TEXT(ops(), "CCCSD");
+    CHECK_TEXT(fake_ops(one), "CCCSD");
     fake_settle(one);
-    check_own_token(p);
-    check_own_token(q);
-    check_own_token(r);
+    CHECK_OWN_TOKEN(p);
+    CHECK_OWN_TOKEN(q);
+    CHECK_OWN_TOKEN(r);
     CHECK_INT(p->token, r->token);
     CHECK_INT(one->counts[FAKE_TRANSACT], 2);
 }
@@ -364,8 +346,8 @@ static void after_a_second_failure_each_goes_alone(void) {
     fake_settle(one);
     CHECK_FAILED(p, ZKL_ACCESS_DENIED);
     CHECK_FAILED(q, ZKL_ACCESS_DENIED);
-    check_own_token(r);
-    check_own_token(s);
+    CHECK_OWN_TOKEN(r);
+    CHECK_OWN_TOKEN(s);
     CHECK_INT(one->counts[FAKE_TRANSACT], 2);
 }
 
@@ -379,7 +361,7 @@ static void a_delete_that_comes_too_late_fails_nobody(void) {
     fake_wait(zk, GAP);
     fake_remove(zk, fake_node_of(p));
     fake_settle(one);
-    check_own_token(r);
+    CHECK_OWN_TOKEN(r);
     CHECK_INT(fake_children(zk, D), 0);
     CHECK_INT(one->counts[FAKE_TRANSACT], 2); /* the other delete has company again */
     CHECK(!one->lines.common.departing.first);
@@ -392,8 +374,8 @@ static void a_directory_that_refuses_the_mark_is_not_asked_again(void) {
     fake_refuse(zk, FAKE_SET, C, ZNOAUTH, 0);
     fake_wait(zk, GAP);
     fake_settle(one);
-    check_own_token(p);
-    check_own_token(q);
+    CHECK_OWN_TOKEN(p);
+    CHECK_OWN_TOKEN(q);
     CHECK_INT(one->counts[FAKE_TRANSACT], 2);
     fake_release(p);
     fake_release(q);
@@ -412,8 +394,8 @@ static void without_a_directory_for_the_mark_creates_go_alone(void) {
     fake_refuse(zk, FAKE_SET, "/locks", ZNOAUTH, 0);
     fake_wait(zk, GAP);
     fake_settle(one);
-    check_own_token(p);
-    check_own_token(q);
+    CHECK_OWN_TOKEN(p);
+    CHECK_OWN_TOKEN(q);
     CHECK_INT(one->counts[FAKE_TRANSACT], 2);
 }
 
@@ -426,8 +408,8 @@ static void a_throttled_batch_is_repeated(void) {
     CHECK(fake_waits(p) && fake_waits(q));
     fake_wait(zk, 1);
     fake_settle(one);
-    check_own_token(p);
-    check_own_token(q);
+    CHECK_OWN_TOKEN(p);
+    CHECK_OWN_TOKEN(q);
 }
 
 static void a_batch_that_cannot_be_sent_is_repeated(void) {
@@ -438,8 +420,8 @@ static void a_batch_that_cannot_be_sent_is_repeated(void) {
     one->deaf = ZOK;
     fake_wait(zk, 1);
     fake_settle(one);
-    check_own_token(p);
-    check_own_token(q);
+    CHECK_OWN_TOKEN(p);
+    CHECK_OWN_TOKEN(q);
 }
 
 /* Its directory has gone: it makes another one. */
@@ -452,7 +434,7 @@ static void the_culprit_keeps_its_turn(void) {
     CHECK_TEXT(fake_batch(one), "CLTLL");
     fake_caller *q = join(C);
     fake_settle(one);
-    check_own_token(p);
+    CHECK_OWN_TOKEN(p);
     CHECK(fake_waits(q) && fake_node_of(q));
 }
 
@@ -463,7 +445,7 @@ static void release_in_vain(fake_caller *p) {
     join(E);
     CHECK_INT(fake_remove(zk, E), ZOK);
     fake_wait(zk, GAP);
-    CHECK_TEXT(ops(), "DCCSD");
+    CHECK_TEXT(fake_ops(one), "DCCSD");
 }
 
 static fake_caller *hold(const char *path) {
@@ -478,7 +460,7 @@ static void an_attempt_is_not_refused_for_a_delete_of_ours(void) {
     fake_caller *q = fake_try(one, C);
     fake_wait(zk, GAP);
     fake_settle(one);
-    check_own_token(q);
+    CHECK_OWN_TOKEN(q);
 }
 
 static void an_attempt_ends_when_that_delete_is_refused(void) {
@@ -497,7 +479,7 @@ static void nobody_is_one_too_many_for_that_delete(void) {
     fake_caller *q = fake_join_among(one, C, ZKL_KIND_LOCK, 0);
     fake_wait(zk, GAP);
     fake_settle(one);
-    check_own_token(q);
+    CHECK_OWN_TOKEN(q);
 }
 
 static void a_shared_node_is_not_refused_for_that_delete(void) {
@@ -517,7 +499,7 @@ static void the_pace_is_measured_after_a_cut(void) {
     fake_cut(one);
     fake_connect(one);
     fake_settle(one);
-    check_own_token(p);
+    CHECK_OWN_TOKEN(p);
     CHECK_INT(one->lines.common.outbox.measured, 0);
     fake_wait(zk, 100);
     hold_once(D);
@@ -583,14 +565,14 @@ static void after_a_refusal_creates_go_alone_until_one_succeeds(void) {
     p = join(C);
     CHECK_TEXT(fake_batch(one), "CLCL");
     fake_settle(one);
-    check_own_token(p);
+    CHECK_OWN_TOKEN(p);
     fake_release(p);
     fake_settle(one);
     busy();
     join(C);
     join(E);
     fake_wait(zk, GAP);
-    CHECK_TEXT(ops(), "CCCSD");
+    CHECK_TEXT(fake_ops(one), "CCCSD");
 }
 
 /* Its caller has given up meanwhile. */
@@ -622,15 +604,15 @@ static void failures_before_a_success_do_not_count(void) {
     CHECK_INT(fake_remove(zk, E), ZOK);
     fake_wait(zk, GAP);
     fake_settle(one);
-    check_own_token(p);
-    check_own_token(q);
+    CHECK_OWN_TOKEN(p);
+    CHECK_OWN_TOKEN(q);
     join(B);
     fake_release(p);
     fake_release(q);
     join(F);
     CHECK_INT(fake_remove(zk, F), ZOK);
     fake_wait(zk, GAP);
-    CHECK_TEXT(ops(), "DDCCSD");
+    CHECK_TEXT(fake_ops(one), "DDCCSD");
     fake_forget_counts(one);
     fake_settle(one);
     CHECK_INT(one->counts[FAKE_TRANSACT], 1);
@@ -650,7 +632,7 @@ static void the_watch_on_a_node_reports_before_the_answer(void) {
     fake_release(p);
     fake_release(q);
     fake_wait(zk, GAP);
-    CHECK_TEXT(ops(), "DD");
+    CHECK_TEXT(fake_ops(one), "DD");
     fake_settle(one);
     CHECK_INT(fake_children(zk, C) + fake_children(zk, D), 0);
     CHECK(!one->lines.common.departing.first);
@@ -676,9 +658,9 @@ static void lose_answer(bool carried, bool relink) {
     fake_connect(one);
     fake_beat(one, 1);
     fake_still(one);
-    check_own_token(p);
-    check_own_token(q);
-    check_own_token(r);
+    CHECK_OWN_TOKEN(p);
+    CHECK_OWN_TOKEN(q);
+    CHECK_OWN_TOKEN(r);
     CHECK_INT(fake_children(zk, C), 1);
     CHECK_INT(fake_children(zk, D), 1);
     CHECK_INT(fake_children(zk, E), 0);

@@ -62,24 +62,6 @@ static void begin(void) {
     fake_forget_counts(one);
 }
 
-/* The ops of the first transaction that is on its way: each by its kind. */
-static const char *ops(void) {
-    static char text[80];
-    const fake_item *item = one->sent;
-    size_t n = 0;
-    while (item && item->op != FAKE_TRANSACT)
-        item = item->next;
-    for (; item && n < item->op_count; n++)
-        text[n] = "GEACSDK"[item->ops[n].kind];
-    text[n] = '\0';
-    return text;
-}
-
-static void check_own_token(const fake_caller *p) {
-    CHECK(fake_held(p));
-    CHECK_INT(p->token, node_at(fake_node_of(p))->czxid);
-}
-
 /* The next acquire of LINE is a create and a list, and nothing is written to the directory. */
 static void check_lists(void) {
     const int32_t version = node_at(LINE)->version;
@@ -95,7 +77,7 @@ static void check_counts(void) {
     fake_caller *p = join(LINE);
     CHECK_TEXT(fake_batch(one), "T");
     fake_settle(one);
-    check_own_token(p);
+    CHECK_OWN_TOKEN(p);
     release(p);
 }
 
@@ -104,9 +86,9 @@ static void check_counts(void) {
 static void a_free_lock_costs_one_request(void) {
     fake_caller *p = join(LINE);
     CHECK_TEXT(fake_batch(one), "T");
-    CHECK_TEXT(ops(), "CS");
+    CHECK_TEXT(fake_ops(one), "CS");
     fake_answer(one);
-    check_own_token(p);
+    CHECK_OWN_TOKEN(p);
     CHECK_INT(fake_asked(one), 1);
     fake_release(p);
     fake_settle(one);
@@ -117,11 +99,11 @@ static void a_free_lock_costs_one_request(void) {
 static void readers_and_writers_are_granted_alike(void) {
     fake_caller *p = fake_write_lock(one, LINE);
     fake_answer(one);
-    check_own_token(p);
+    CHECK_OWN_TOKEN(p);
     release(p);
     p = fake_read(one, LINE);
     fake_answer(one);
-    check_own_token(p);
+    CHECK_OWN_TOKEN(p);
     CHECK_INT(one->counts[FAKE_LIST], 0);
 }
 
@@ -130,11 +112,11 @@ static void a_batch_of_them_needs_no_mark(void) {
     fake_wait(zk, GAP);
     CHECK_TEXT(fake_batch(one), "TT");
     fake_answer(one);
-    CHECK_TEXT(ops(), "CCSS");
+    CHECK_TEXT(fake_ops(one), "CCSS");
     fake_answer(one);
-    check_own_token(busy);
-    check_own_token(p);
-    check_own_token(q);
+    CHECK_OWN_TOKEN(busy);
+    CHECK_OWN_TOKEN(p);
+    CHECK_OWN_TOKEN(q);
     CHECK_INT(one->counts[FAKE_LIST], 0);
 }
 
@@ -149,11 +131,11 @@ static void one_write_is_enough_for_the_tokens_of_a_batch(void) {
     fake_wait(zk, GAP);
     CHECK_TEXT(fake_batch(one), "TTL");
     fake_answer(one);
-    CHECK_TEXT(ops(), "CCS");
+    CHECK_TEXT(fake_ops(one), "CCS");
     fake_settle(one);
-    check_own_token(busy);
-    check_own_token(p);
-    check_own_token(q);
+    CHECK_OWN_TOKEN(busy);
+    CHECK_OWN_TOKEN(p);
+    CHECK_OWN_TOKEN(q);
     CHECK_TEXT(node_at(B)->data, "data");
 }
 
@@ -187,10 +169,10 @@ static void a_delete_of_the_line_goes_first(void) {
     fake_caller *q = join(LINE);
     fake_wait(zk, GAP);
     fake_answer(one);
-    CHECK_TEXT(ops(), "DCS");
+    CHECK_TEXT(fake_ops(one), "DCS");
     fake_settle(one);
-    check_own_token(busy);
-    check_own_token(q);
+    CHECK_OWN_TOKEN(busy);
+    CHECK_OWN_TOKEN(q);
     CHECK_INT(one->counts[FAKE_LIST], 0);
 }
 
@@ -207,7 +189,7 @@ static void whoever_is_not_alone_lists(void) {
     CHECK(fake_waits(p));
     fake_release(first);
     fake_settle_all(zk);
-    check_own_token(p);
+    CHECK_OWN_TOKEN(p);
 }
 
 /* Where others were when it looked last, the list goes out with the create. */
@@ -233,7 +215,7 @@ static void a_child_that_is_no_lock_is_a_child(void) {
     fake_answer(one);
     CHECK(fake_waits(p));
     fake_settle(one);
-    check_own_token(p);
+    CHECK_OWN_TOKEN(p);
     release(p);
     check_lists();
     check_lists();
@@ -248,7 +230,7 @@ static void a_caller_behind_one_of_ours_lists_at_once(void) {
     fake_settle(one);
     CHECK(fake_waits(q));
     release(p);
-    check_own_token(q);
+    CHECK_OWN_TOKEN(q);
 }
 
 /* Both nodes would have one token. */
@@ -257,11 +239,11 @@ static void two_of_one_line_are_not_counted(void) {
     fake_wait(zk, GAP);
     CHECK_TEXT(fake_batch(one), "TCCL");
     fake_settle(one);
-    check_own_token(busy);
-    check_own_token(p);
+    CHECK_OWN_TOKEN(busy);
+    CHECK_OWN_TOKEN(p);
     CHECK(fake_waits(q));
     release(p);
-    check_own_token(q);
+    CHECK_OWN_TOKEN(q);
 }
 
 /* The counter of its directory has come to its end: another node may have the same number. */
@@ -304,7 +286,7 @@ static void a_lost_answer_is_searched_for_by_a_list(void) {
         fake_connect(one);
         CHECK_TEXT(fake_batch(one), "DL"); /* behind a write */
         fake_settle(one);
-        check_own_token(p);
+        CHECK_OWN_TOKEN(p);
         release(p);
         CHECK_CLEAN();
         look_at(LINE);
@@ -321,7 +303,7 @@ static void while_a_lost_node_is_searched_for_others_list(void) {
     fake_caller *q = join(LINE);
     CHECK_TEXT(fake_batch(one), "DLC");
     fake_settle(one);
-    check_own_token(q);
+    CHECK_OWN_TOKEN(q);
     CHECK_INT(fake_children(zk, LINE), 1);
 }
 
@@ -334,7 +316,7 @@ static void without_validity_the_watch_on_its_own_node_comes_first(void) {
     const int64_t token = p->contender->token;
     CHECK_INT(fake_remove(zk, fake_node_of(p)), ZOK);
     fake_beat(one, 15);
-    check_own_token(p);
+    CHECK_OWN_TOKEN(p);
     CHECK(p->token != token); /* by a new node */
     CHECK_INT(p->losses, 0);
 }
@@ -375,7 +357,7 @@ static void a_directory_that_is_gone_is_looked_at(void) {
     fake_answer(one);
     CHECK_TEXT(fake_batch(one), "CCCL"); /* with its parents */
     fake_settle(one);
-    check_own_token(p);
+    CHECK_OWN_TOKEN(p);
     release(p);
     check_counts();
 }
@@ -425,7 +407,7 @@ static void a_list_before_that_write_does_not_count(void) {
     fake_caller *q = join(LINE);
     CHECK_TEXT(fake_batch(one), "WDCL");
     fake_settle(one);
-    check_own_token(q);
+    CHECK_OWN_TOKEN(q);
     CHECK_TEXT(node_at(LINE)->data, "data");
 }
 
@@ -454,7 +436,7 @@ static void a_write_to_a_directory_that_is_not_known_yet_counts(void) {
     p = join(D);
     CHECK_TEXT(fake_batch(one), "CL");
     fake_settle(one);
-    check_own_token(p);
+    CHECK_OWN_TOKEN(p);
     CHECK_TEXT(node_at(D)->data, "data");
 }
 
@@ -466,7 +448,7 @@ static void a_refused_write_is_no_refusal_of_the_create(void) {
     fake_answer(one);
     CHECK_TEXT(fake_batch(one), "CL"); /* at once */
     fake_settle(one);
-    check_own_token(p);
+    CHECK_OWN_TOKEN(p);
     release(p);
     check_lists();
     check_lists();
@@ -483,7 +465,7 @@ static void a_refusal_that_names_no_part_counts_as_one_of_the_write(void) {
     fake_answer(one);
     CHECK_TEXT(fake_batch(one), "CL");
     fake_settle(one);
-    check_own_token(p);
+    CHECK_OWN_TOKEN(p);
     release(p);
     check_lists();
 }
@@ -493,13 +475,13 @@ static void a_refused_write_harms_no_others_of_its_batch(void) {
     fake_caller *busy = join(LINE), *p = join(B), *q = join(C);
     fake_wait(zk, GAP);
     fake_answer(one);
-    CHECK_TEXT(ops(), "CCSS");
+    CHECK_TEXT(fake_ops(one), "CCSS");
     fake_answer(one);
-    CHECK_TEXT(ops(), "CCS");
+    CHECK_TEXT(fake_ops(one), "CCS");
     fake_settle(one);
-    check_own_token(busy);
-    check_own_token(p);
-    check_own_token(q);
+    CHECK_OWN_TOKEN(busy);
+    CHECK_OWN_TOKEN(p);
+    CHECK_OWN_TOKEN(q);
     CHECK_INT(one->counts[FAKE_LIST], 1);
 }
 
@@ -510,7 +492,7 @@ static void a_throttled_one_is_sent_again(void) {
     CHECK(fake_waits(p));
     fake_wait(zk, 1);
     fake_settle(one);
-    check_own_token(p);
+    CHECK_OWN_TOKEN(p);
 }
 
 /* ---- where the ACL matters ---- */
@@ -530,7 +512,7 @@ static void an_acl_that_was_found_safe_is_not_read_again(void) {
     fake_caller *p = join(LINE);
     CHECK_TEXT(fake_batch(one), "T");
     fake_answer(one);
-    check_own_token(p);
+    CHECK_OWN_TOKEN(p);
     CHECK_INT(fake_asked(one), 1);
 }
 
@@ -546,7 +528,7 @@ static void another_acl_is_read_before_it_grants(void) {
     CHECK(fake_waits(p));
     CHECK_TEXT(fake_batch(one), "G");
     fake_settle(one);
-    check_own_token(p);
+    CHECK_OWN_TOKEN(p);
     release(p);
     node_at(LINE)->aversion++;
     node_at(LINE)->closed = false;

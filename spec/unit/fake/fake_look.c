@@ -48,3 +48,15 @@ const char *fake_batch(const fake_client *client) {
     text[n] = '\0';
     return text;
 }
+
+const char *fake_ops(const fake_client *client) {
+    static char text[256];
+    const fake_item *item = client->sent;
+    size_t n = 0;
+    while (item && item->op != FAKE_TRANSACT)
+        item = item->next;
+    for (; item && n < item->op_count && n + 1 < sizeof text; n++)
+        text[n] = "GEACSDK"[item->ops[n].kind];
+    text[n] = '\0';
+    return text;
+}

@@ -207,5 +207,7 @@ size_t fake_watched(const fake_client *client);
 size_t fake_watched_bytes(const fake_client *client);
 /* The kinds of all waiting requests, in order: "CLGDSUWAET". */
 const char *fake_batch(const fake_client *client);
+/* The kinds of the operations of the first transaction that waits: "GEACSDK". */
+const char *fake_ops(const fake_client *client);
 
 #endif

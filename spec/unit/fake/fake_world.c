@@ -42,6 +42,12 @@ void fake_check_failed(const char *file, int line, const fake_caller *caller, zk
     check_text(file, line, "status", zkl_status_text(caller->status), zkl_status_text(status));
 }
 
+void fake_check_own_token(const char *file, int line, const fake_caller *caller) {
+    check_int(file, line, "held", fake_held(caller), 1);
+    const fake_node *node = fake_find(zk, fake_node_of(caller), FAKE_LATEST);
+    check_int(file, line, "token", caller->token, node ? node->czxid : 0);
+}
+
 void fake_check_clean(const char *file, int line) {
     check_int(file, line, "nodes left", (int64_t)fake_children(zk, LINE), 0);
     for (fake_client *c = zk->clients; c; c = c->next) {

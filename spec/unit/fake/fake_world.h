@@ -23,10 +23,13 @@ fake_caller *fake_holder(fake_client *client);
 fake_caller *fake_waiter(fake_client *client);
 /* Answered by a failure with this status. */
 void fake_check_failed(const char *file, int line, const fake_caller *caller, zkl_status status);
+/* It holds, by the creation of its node. */
+void fake_check_own_token(const char *file, int line, const fake_caller *caller);
 /* Nothing of ours is left: no node, no line, no timer. */
 void fake_check_clean(const char *file, int line);
 
 #define CHECK_FAILED(caller, status) fake_check_failed(__FILE__, __LINE__, (caller), (status))
+#define CHECK_OWN_TOKEN(caller) fake_check_own_token(__FILE__, __LINE__, (caller))
 #define CHECK_CLEAN() fake_check_clean(__FILE__, __LINE__)
 
 #endif
