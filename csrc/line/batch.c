@@ -14,7 +14,6 @@
 #include "port/wire.h"
 #include "recipe/znode.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
@@ -57,9 +56,10 @@ enum { MARK_MADE, MARK_WRITTEN, MARK_DELETED };
 
 bool zkl_batch_add_mark(const zkl_context *context, const char *directory, uint64_t number,
                         zkl_op *ops) {
-    char name[ZKL_ZNODE_SIZE], *path = NULL;
+    char name[ZKL_ZNODE_SIZE];
     zkl_znode_make_mark(name, (zkl_guid){context->guid, number});
-    if (asprintf(&path, "%s/%s", directory, name) < 0)
+    char *path = zkl_znode_path(directory, name);
+    if (!path)
         return false;
     const zkl_op op = {.path = path, .data = "", .version = -1, .acl = context->acl};
     ops[MARK_MADE] = ops[MARK_WRITTEN] = ops[MARK_DELETED] = op;
