@@ -115,6 +115,7 @@ EVERYTHING = $(if $(SPECS),,yes)
 define build_tested
 @$(submake) build hosts $(B)/sim/simulation $(if $(NEIGHBOURS),neighbour_programs)
 @$(if $(EVERYTHING),$(call instrumented,asan,unit))
+@$(call tell_tested,$(B)/zklock)
 endef
 test: LOGS = build/test
 test: deps
@@ -146,6 +147,7 @@ test-all: deps
 		$(if $(TLS),libzookeeper)
 	@$(call instrumented,asan,build/asan/5.4/scarce/scarce.so)
 	@$(call checked,build/checked/5.4/zklock/core.so)
+	@$(call tell_tested,$(B)/zklock)
 	@echo 'make chaos MINUTES=$(CHAOS) SEED=$(SEED)   # goes along'
 	@set --; [ ! -e build/tls/libzookeeper_mt.so.2 ] || set -- $(if $(TLS),'tls=$(call tls_specs,--exclude-tags=slow)'); \
 	exec $(SUITES) -j $(AT_ONCE) -l 3600 -o $(LOGS) \
@@ -173,6 +175,7 @@ tls: deps
 
 chaos: deps
 	@$(call checked,build/checked/5.4/zklock/core.so)
+	@$(call tell_tested,build/checked/5.4/zklock/core.so)
 	@exec env $(call lua,5.4,build/checked) chaos/run.lua $(MINUTES) $(SEED) $(KIND)
 
 # nginx runs LuaJIT, and the plain process that it is compared with runs Lua 5.4.
@@ -236,6 +239,7 @@ fuzz: deps
 COUNT = 3000
 recorder: deps
 	@$(submake) $(RECORDERS)
+	@$(call tell_tested,$(B)/recorder/recorder_real)
 	@$(call record,$(COUNT))
 
 # What unit tests and simulation run through: for each room, and each line that they do not; and each legal change of a

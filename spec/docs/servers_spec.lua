@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- The blocks for the operators of servers, as docs/operations.md and docs/tls.md show them, on real servers. #once
 
+local classpath = require "spec.support.classpath"
 local file = require "spec.support.file"
 local folder = require "spec.support.folder"
 local inspector = require "spec.support.inspector"
@@ -33,8 +34,8 @@ describe("the blocks for operators of servers #once", function()
   --- ZooKeeper's own tool, as its package has it: with the classes that it needs.
   local function provide_cli()
     file.write(at .. "/zkCli.sh", "#!/bin/sh\nexec java -Xmx192m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
-      .. "-Dorg.slf4j.simpleLogger.defaultLogLevel=off -cp /usr/share/java/zookeeper.jar:"
-      .. "/usr/share/java/slf4j-simple.jar:/usr/share/java/commons-cli.jar org.apache.zookeeper.ZooKeeperMain \"$@\"\n")
+      .. "-Dorg.slf4j.simpleLogger.defaultLogLevel=off -cp '" .. classpath .. ":/usr/share/java/commons-cli.jar' "
+      .. "org.apache.zookeeper.ZooKeeperMain \"$@\"\n")
     assert(uv.fs_chmod(at .. "/zkCli.sh", 448))
   end
 

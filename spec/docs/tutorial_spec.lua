@@ -2,6 +2,7 @@
 --- docs/tutorial.md, done from its top to its end by a reader with three terminals, against a server of the reader's
 --- own. #once
 
+local classpath = require "spec.support.classpath"
 local file = require "spec.support.file"
 local folder = require "spec.support.folder"
 local markdown = require "spec.support.markdown"
@@ -111,6 +112,8 @@ describe("the tutorial #once", function()
     assert.equal(1, count, "one port")
     command, count = command:gsub("\njava ", "\nexec java ") -- so that it ends with its shell
     assert.equal(1, count, "one server")
+    command, count = command:gsub("%-cp %S+", function() return "-cp '" .. classpath .. "'" end)
+    assert.equal(1, count, "one class path")
     server = process.spawn { "sh", "-c", command, cwd = here, env = process.PLAIN, output = here .. "/server.log" }
     wait.eventually(function()
       assert(server:is_running(), file.read(here .. "/server.log"))

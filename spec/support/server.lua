@@ -5,6 +5,7 @@
 -- cache), small transaction logs. `SUPER` is a credential that passes every ACL, for inspectors that clean up.
 
 local socket = require "socket"
+local classpath = require "spec.support.classpath"
 local faketime = require "spec.support.faketime"
 local write_file = require("spec.support.file").write
 local folder = require "spec.support.folder"
@@ -27,9 +28,6 @@ local JAVA = {
   "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
   "-Dzookeeper.DigestAuthenticationProvider.superDigest=" .. SUPER_DIGEST,
 }
--- The netty jars are for servers with TLS: Debian's zookeeper.jar names only some of those that it needs.
-local CLASSPATH = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar"
-  .. ":/usr/share/java/netty-codec.jar:/usr/share/java/netty-resolver.jar"
 local DAY = 24 * 60 * 60 * 1000 -- ms
 local MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
@@ -77,7 +75,7 @@ local function launch(self)
   table.insert(command, ("-Dznode.container.checkIntervalMs=%d"):format(interval))
   table.insert(command, "-Dznode.container.maxPerMinute=100000")
   for _, flag in ipairs(self.options.jvm or {}) do command[#command + 1] = flag end
-  for _, word in ipairs { "-cp", CLASSPATH, MAIN, self.folder .. "/zoo.cfg" } do command[#command + 1] = word end
+  for _, word in ipairs { "-cp", classpath, MAIN, self.folder .. "/zoo.cfg" } do command[#command + 1] = word end
   self.log_start = #read_file(self.folder .. "/log")
   self.process = process.spawn(command)
   self.process:close_input()
@@ -258,6 +256,24 @@ function server:mntr()
     list[name] = tonumber(value) or value
   end
   return list
+end
+
+--- Its version, as `srvr` tells it: 3, 8, 0.
+---@return integer major, integer minor, integer patch
+function server:version()
+  local text = assert(self:four_letter("srvr")):match("version: (%d+%.%d+%.%d+)")
+  local major, minor, patch = assert(text, "no version"):match("(%d+)%.(%d+)%.(%d+)")
+  return tonumber(major), tonumber(minor), tonumber(patch)
+end
+
+-- From which patch of a minor release on an exists needs READ (ZOOKEEPER-2590). All later ones ask for it.
+local STRICT_SINCE = { [8] = 4, [9] = 2 }
+
+--- Whether `exists` answers those alone that may read the node.
+function server:exists_needs_read()
+  local major, minor, patch = self:version()
+  if major == 3 and minor <= 9 then return patch >= (STRICT_SINCE[minor] or math.huge) end
+  return true
 end
 
 --- One server for all specs of this process, started when first asked for, started again if a spec killed it.

@@ -47,4 +47,5 @@ nightly: deps
 	@$(submake) $(RECORDERS) $(B)/unit/line_random_test $(B)/unit/compound_random_test $(B)/sim/simulation
 	@$(call checked,build/checked/5.4/zklock/core.so)
 	$(build_mutants)
+	@$(call tell_tested,build/checked/5.4/zklock/core.so)
 	@exec $(SUITES) -j 1 -o build/nightly $(night_parts)

@@ -6,6 +6,8 @@
 # same CLAIMS.
 BUSTED = $(shell command -v busted) -o gtest --helper=spec/support/again.lua
 SUITES = $(LUA_5.4) tools/suites.lua -j $(JOBS)
+# $(call tell_tested,PROGRAM): the first lines of a run, which server and which library that program finds
+tell_tested = $(call lua,5.4) tools/tested.lua $1
 AT_ONCE = $(shell echo $$(($(JOBS) * 4)))
 SHARES = $(shell echo $$(($(JOBS) * 5 / 2)))
 comma = ,
