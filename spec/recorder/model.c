@@ -4,6 +4,7 @@
 #include "ensemble.h"
 #include "library.h"
 #include "machine.h"
+#include "tree.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +21,7 @@ void stage_begin(const char *hosts) {
     sim_rude_closings = 0;
     sim_begin(1);
     sim_ensemble_begin(ZKL_SECOND);
+    sim_exists_needs_read = strncmp(hosts, "strict", strlen("strict")) == 0;
     for (int i = 0; i < SESSIONS_MOST; i++)
         machines[i] = (sim_machine){.id = i};
 }

@@ -2,8 +2,7 @@
 /* The recorder: random operations of several sessions, one after the other, and what each of them
  * is told: answers, stats, watches, in order. It is linked with libzookeeper, and run against a
  * real server, and with the simulation's, and run against the model: both must say the same
- * (tools/recorder.lua). usage: recorder HOSTS FIRST LAST    seeds; HOSTS is not looked at by the
- * model */
+ * (tools/recorder.lua). usage: recorder HOSTS FIRST LAST    seeds; HOSTS: see stage_begin */
 #include "stage.h"
 
 #include <inttypes.h>
@@ -317,8 +316,9 @@ static void settle_all(bool sorted) {
 
 /* ---- operations ---- */
 
+static const char *const paths[PATHS] = {"/a", "/a/b", "/a/c", "/d", "/d/e", "/a/b/f"};
+
 static const char *any_path(void) {
-    static const char *const paths[PATHS] = {"/a", "/a/b", "/a/c", "/d", "/d/e", "/a/b/f"};
     static char path[8][128];
     static unsigned turn;
     char *p = path[turn++ % 8];
@@ -598,6 +598,20 @@ static void operate(session *s) {
     look_at_made(s);
 }
 
+/* What is there for a session without credentials, which may read little? */
+static void look_as_stranger(session *s) {
+    stage_as(s->number);
+    for (int i = 0; i < PATHS; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s%s", root, paths[i]);
+        printf("exists %s\n", paths[i]);
+        answered = false;
+        must(zoo_aexists(s->handle, path, 0, on_stat, s) == ZOK, "a session takes no question");
+        await_answer();
+        tell(s, false);
+    }
+}
+
 /* ---- transactions' numbers ---- */
 
 static int64_t written_at;
@@ -755,6 +769,7 @@ static void run_seed(unsigned seed) {
             operate(s);
     }
     let_go();
+    look_as_stranger(&sessions[2]);
 }
 
 int main(int argc, char **argv) {

@@ -8,7 +8,7 @@
 #include <zookeeper/zookeeper.h>
 
 /* `hosts`: where the real servers are. Three of them: the leader, a follower, and one that may be
- * held back. */
+ * held back. The model has as many as there are words; "strict": an exists needs READ. */
 void stage_begin(const char *hosts);
 void stage_end(void);
 int stage_servers(void); /* 1 or 3 */

@@ -9,6 +9,7 @@
 #include "lines.h"
 #include "losses.h"
 #include "marks.h"
+#include "tree.h"
 #include "line/line.h"
 #include "line/lines.h"
 #include "recipe/znode.h"
@@ -610,6 +611,7 @@ static void set_up(const sim_plan *plan) {
     sim_begin(plan->seed * UINT64_C(0x9e3779b97f4a7c15) + 1);
     history.timeout = (2 + (zkl_nanos)sim_any(9)) * ZKL_SECOND;
     sim_ensemble_begin(history.timeout / (2 + sim_any(5)));
+    sim_exists_needs_read = plan->seed % 2 == 0;
     history.faults = plan->seed & SIM_MANY_LINES && plan->seed % 4 == 0 ? 0
                      : sim_once_in(10)                                  ? 0
                      : sim_once_in(3)                                   ? ALL_FAULTS

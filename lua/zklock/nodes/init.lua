@@ -55,7 +55,7 @@ function Client:get(path, timeout)
   return data, stat
 end
 
---- Says whether a node exists. Needs no permission to read it.
+--- Says whether a node exists. Servers since 3.8.4 and 3.9.2 answer "access denied" to those that may not read it.
 ---@param path string
 ---@param timeout number? seconds
 ---@return zklock.Stat|false|nil stat false: the node does not exist
