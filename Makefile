@@ -3,6 +3,10 @@
 # tools/make/suites.mk.
 
 LUAS = 5.1 5.2 5.3 5.4 luajit
+# Debian 12 has no Lua 5.5. It is one of them where its headers are, and what the specs need of it.
+LATEST_LUA := $(shell for name in lua5.5 lua-5.5 lua55; do pkg-config --exists $$name && \
+	lua5.5 -e 'require "busted" require "luv" require "socket" require "lfs"' && echo 5.5 && break; done 2>/dev/null)
+LUAS += $(LATEST_LUA)
 CFLAGS ?= -O2 -g
 JOBS = $(shell nproc 2>/dev/null || echo 2)
 # Which specs, and more arguments for busted: SPECS="spec/locks --filter='waits for ever'"; without a file: all

@@ -19,7 +19,7 @@ freed when their holder dies. They exclude, and are excluded by, Apache Curator'
 }
 supported_platforms = { "linux" }
 dependencies = {
-  "lua >= 5.1, < 5.5",
+  "lua >= 5.1, < 5.6",
 }
 -- For `luarocks test`, together with the programs that CONTRIBUTING.md lists for `make test`.
 test_dependencies = {

@@ -16,6 +16,10 @@ cc='gcc|/usr/bin/cc binutils libc6-dev pkg-config|/usr/bin/pkg-config libzookeep
 lua54='lua5.4 liblua5.4-dev'
 luas="$lua54 lua5.1 liblua5.1-0-dev lua5.2 liblua5.2-dev lua5.3 liblua5.3-dev
     luajit2|/usr/bin/luajit libluajit2-5.1-dev"
+# Where Debian's Lua 5.5 is installed, its headers are wanted, too (Debian 12 has none).
+if dpkg-query -W lua5.5 >/dev/null 2>&1; then
+    luas="$luas liblua5.5-dev"
+fi
 server='default-jre-headless|/usr/bin/java libzookeeper-java'
 # Python, the shells and mandoc read what the command line writes, and what comes with it.
 specs="$server python3|/usr/bin/python3 procps|/usr/bin/ps lua-busted lua-luv lua-socket lua-cqueues lua-copas lua-filesystem lua-sql-sqlite3

@@ -37,9 +37,9 @@ local function prose(text)
   local lines = {}
   for paragraph in text:gmatch("[^\n]+") do
     if #lines > 0 then lines[#lines + 1] = ".Pp" end
-    paragraph = paragraph:gsub("([%w)`\"]%.) (%u)", "%1\n%2"):gsub("([?!]) (%u)", "%1\n%2")
+    local broken = paragraph:gsub("([%w)`\"]%.) (%u)", "%1\n%2"):gsub("([?!]) (%u)", "%1\n%2")
       :gsub("(%.%.%.) (%u)", "%1\n%2"):gsub("(%.) (%d)", "%1\n%2"):gsub("(%.) (`)", "%1\n%2")
-    for sentence in paragraph:gmatch("[^\n]+") do
+    for sentence in broken:gmatch("[^\n]+") do
       for line in wrapped(sentence):gmatch("[^\n]+") do
         lines[#lines + 1] = (escaped(line):gsub("`([^`]+)`", "\\fI%1\\fP"))
       end

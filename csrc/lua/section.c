@@ -28,7 +28,7 @@ static int section_quietly(lua_State *L) {
     return lua_gettop(L);
 }
 
-/* As lua_resume, from 5.1 to 5.4; drops the results, except for an error. */
+/* As lua_resume, from 5.1 on; drops the results, except for an error. */
 static int resume(lua_State *thread, lua_State *from, int args) {
 #if LUA_VERSION_NUM >= 504
     int results = 0;

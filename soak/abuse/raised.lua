@@ -24,7 +24,7 @@ function raised.any()
 end
 
 --- What becomes of those that are no texts.
-local UNSPOKEN = { "^nil$", "^false$", "^42$", "^%(error object is a %a+ value%)$",
+local UNSPOKEN = { "^nil$", "^<no error object>$", "^false$", "^42$", "^%(error object is a %a+ value%)$",
   "^%(an error that cannot be told%)$", "error in error handling$", -- a hook came into a handler
   "cannot be loaded: " } -- or while connect looked for its loop
 

@@ -2,7 +2,9 @@
 --- What the Makefile says of itself: which goals there are, and which of them install packages.
 
 local file = require "spec.support.file"
+local folder = require "spec.support.folder"
 local process = require "spec.support.process"
+local uv = require "luv"
 
 -- Those that a user calls to see something run: they bring what they need.
 local INSTALL = { "demo", "test", "test-all", "steady", "nightly", "neighbours", "tls", "chaos", "soak",
@@ -55,6 +57,25 @@ describe("the Makefile #once", function()
       assert.is_nil(said:find("deps.sh", 1, true), said)
     end)
   end
+
+  it("takes Lua 5.5 in where it is installed", function()
+    local at = folder.new("latest")
+    local function commands()
+      local one = process.spawn { env = { MAKEFLAGS = false, MAKELEVEL = false, PKG_CONFIG_PATH = at,
+        PATH = at .. ":" .. os.getenv("PATH") }, "make", "-n", "-B", "build" }
+      assert.equal(0, (one:wait()), one:stderr())
+      return one:stdout()
+    end
+    file.write(at .. "/lua5.5.pc", "Name: Lua\nDescription: Lua\nVersion: 5.5.0\nCflags: -DHEADERS_OF_5_5\n")
+    file.write(at .. "/lua5.5", "#!/bin/sh\nexec false\n")
+    assert(uv.fs_chmod(at .. "/lua5.5", 493))
+    assert.is_nil(commands():find("build/5.5", 1, true))
+    file.write(at .. "/lua5.5", '#!/bin/sh\nexec lua5.4 "$@"\n')
+    local said = commands()
+    assert.matches("%-DHEADERS_OF_5_5[^\n]* %-o build/5%.5/", said)
+    assert.truthy(said:find("LD build/5.5/zklock/core.so", 1, true), said)
+    folder.remove(at)
+  end)
 
   it("takes CFLAGS from the environment", function()
     local one = process.spawn { env = { MAKEFLAGS = false, MAKELEVEL = false, CFLAGS = "-O1 -DMINE" },

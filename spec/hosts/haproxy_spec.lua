@@ -49,8 +49,8 @@ daemon.describe("haproxy", "haproxy", "in HAProxy #once #bare", function(program
   before_each(function() sales.open(here, ROOT) end)
 
   --- Its configuration, in a folder of its own.
-  ---@param options { lua: string?, global: string?, load: string?, backend: integer? } `lua` instead of the example's,
-  ---  `global` besides: "@" is the folder
+  ---@param options { lua: string?, directives: string?, load: string?, backend: integer? } `lua` instead of the
+  ---  example's, `directives` besides: "@" is the folder
   local function configure(options)
     local at, number = folder.new("haproxy"), port.free()
     local cfg = file.read(CFG):gsub("127%.0%.0%.1:8080", "127.0.0.1:" .. number)
@@ -61,8 +61,8 @@ daemon.describe("haproxy", "haproxy", "in HAProxy #once #bare", function(program
       file.write(script, options.lua)
     end
     cfg = cfg:gsub("  lua%-load%-per%-thread shop%.lua\n", function()
-      local global = (options.global or ""):gsub("@", at)
-      return PATHS .. global .. ("  %s %s\n"):format(options.load or "lua-load-per-thread", script)
+      local directives = (options.directives or ""):gsub("@", at)
+      return PATHS .. directives .. ("  %s %s\n"):format(options.load or "lua-load-per-thread", script)
     end)
     cfg = cfg:gsub("\n  bind [^\n]+\n", function(bind) return bind .. (options.frontend or "") end)
     file.write(at .. "/haproxy.cfg", cfg)
@@ -113,7 +113,7 @@ frontend work
   end)
 
   it("sells exactly once per request when HAProxy suspends scripts all the time #flood", function()
-    local web = start { global = "  tune.lua.forced-yield 7\n" }
+    local web = start { directives = "  tune.lua.forced-yield 7\n" }
     is_sold(sell(web, 12, 8))
   end)
 
@@ -164,7 +164,7 @@ frontend work
   end
 
   it("reloaded three times under load, sells exactly once per request, and no old worker stays", function()
-    local web = start { mode = "-W", global = "  stats socket @/stats expose-fd listeners\n" }
+    local web = start { mode = "-W", directives = "  stats socket @/stats expose-fd listeners\n" }
     local function workers() return web:children() end
     local old, sold = {}, 0
     for _ = 1, 3 do
@@ -198,7 +198,7 @@ frontend work
   end)
 
   it("lets an old worker go although a task of it waits for ever", function()
-    local web = start { mode = "-W", global = "  stats socket @/stats expose-fd listeners\n", lua = [[
+    local web = start { mode = "-W", directives = "  stats socket @/stats expose-fd listeners\n", lua = [[
 local zklock = require "zklock"
 core.register_task(function()
   local client = assert(zklock.connect(os.getenv("ZOOKEEPER")))
@@ -294,7 +294,7 @@ core.register_service("sell", "http", function(applet)
 end)
 core.register_action("take", { "http-req" }, function() end)
 core.register_action("give", { "http-res" }, function() end)
-]], global = "  nbthread 1\n" }
+]], directives = "  nbthread 1\n" }
     local function says(what)
       wait.eventually(function()
         local _, body = web:get("/sell")
@@ -332,7 +332,7 @@ core.register_service("sell", "http", function(applet)
 end)
 core.register_action("take", { "http-req" }, function() end)
 core.register_action("give", { "http-res" }, function() end)
-]], global = "  nbthread 1\n" }
+]], directives = "  nbthread 1\n" }
     wait.eventually(function()
       local _, body = web:get("/sell")
       return tonumber(body) and tonumber(body) < 500, body
@@ -356,7 +356,7 @@ core.register_service("sell", "http", function(applet)
 end)
 core.register_action("take", { "http-req" }, function() end)
 core.register_action("give", { "http-res" }, function() end)
-]], global = "  nbthread 1\n" }
+]], directives = "  nbthread 1\n" }
     wait.eventually(function()
       local _, body = web:get("/sell")
       return body == "held", body
@@ -374,7 +374,7 @@ core.register_action("give", { "http-res" }, function() end)
     local web = start { lua = file.read(SHOP) .. [[
 core.register_fetches("wait", function() connected():mutex("/shop/haproxy/fetch"):acquire(5) end)
 core.register_action("look", { "http-req" }, function() end)
-]], global = "", frontend = "  http-request set-var(txn.x) lua.wait if { path /fetch }\n" }
+]], directives = "", frontend = "  http-request set-var(txn.x) lua.wait if { path /fetch }\n" }
     web:get("/fetch")
     wait.eventually(function() return web:log():find("yield", 1, true), web:log() end, here.patience)
     here:becomes(0, "/shop/haproxy/fetch")
@@ -384,7 +384,7 @@ core.register_action("look", { "http-req" }, function() end)
   it("works in a chroot without directories to write to", function()
     if uv.getuid() ~= 0 then return pending("skipped: only root may change the root") end
     local empty = folder.new("root")
-    local web = start { global = ("  chroot %s\n  uid 65534\n  gid 65534\n"):format(empty) }
+    local web = start { directives = ("  chroot %s\n  uid 65534\n  gid 65534\n"):format(empty) }
     is_sold(sell(web, 10, 2))
     assert.is_nil(web:log():find("zklock", 1, true), web:log())
   end)

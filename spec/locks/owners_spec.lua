@@ -33,7 +33,7 @@ describe("owners", function()
     local function collect_just(box)
       for _ = 1, 1e5 do
         if box[1] == nil then return end
-        collectgarbage("step", 1)
+        collectgarbage "step"
       end
       collectgarbage() -- steps do not find what has become old in Lua 5.4's generations
       if box[1] == nil then return end

@@ -22,7 +22,7 @@ local function is_there(path)
 end
 
 describe("hardening #once #bare", function()
-  for _, version in ipairs { "5.1", "5.2", "5.3", "5.4", "luajit" } do
+  for _, version in ipairs { "5.1", "5.2", "5.3", "5.4", "5.5", "luajit" } do
     it("is in the module for " .. version .. ", which exports one function", function()
       if not is_there(module_of(version)) then return pending("not built") end
       assert.same({ 0, "" }, { run { TOOL, module_of(version), "luaopen_zklock_core" } })

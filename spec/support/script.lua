@@ -10,8 +10,11 @@ local process = require "spec.support.process"
 
 local script = {}
 
----@return string "5.1" to "5.4" or "luajit": the name of the folder below build/
+---@return string "5.1" to "5.5" or "luajit": the name of the folder below build/
 function script.version() return rawget(_G, "jit") and "luajit" or _VERSION:match("%d%.%d") end
+
+--- Whether this Lua has to-be-closed variables.
+function script.has_close() return (loadstring or load) "local it <close> = nil" ~= nil end
 
 ---@return string path of the running interpreter
 function script.interpreter() return uv.exepath() end

@@ -16,6 +16,7 @@ LUA_5.1 = lua5.1
 LUA_5.2 = lua5.2
 LUA_5.3 = lua5.3
 LUA_5.4 = lua5.4
+LUA_5.5 = lua5.5
 LUA_luajit = luajit
 
 # $(call lua,VERSION[,BUILD[,FOLDER]]): that interpreter, with this tree's zklock and no one's LUA_INIT.
@@ -24,8 +25,8 @@ lua_path = LUA_PATH="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;$(CURDIR)/?.lu
 lua = $(lua_path) $(LUA_$1)
 # $(call soak_lua,SECONDS,VERSIONS): these misuse it
 soak_lua = $(call lua,5.4) soak/lua.lua $1 $(SEED) $(CURDIR)/build $(foreach version,$2,$(version)=$(LUA_$(version)))
-unexport LUA_INIT LUA_INIT_5_2 LUA_INIT_5_3 LUA_INIT_5_4
-unexport LUA_PATH_5_2 LUA_PATH_5_3 LUA_PATH_5_4 LUA_CPATH_5_2 LUA_CPATH_5_3 LUA_CPATH_5_4
+unexport LUA_INIT LUA_INIT_5_2 LUA_INIT_5_3 LUA_INIT_5_4 LUA_INIT_5_5
+unexport LUA_PATH_5_2 LUA_PATH_5_3 LUA_PATH_5_4 LUA_PATH_5_5 LUA_CPATH_5_2 LUA_CPATH_5_3 LUA_CPATH_5_4 LUA_CPATH_5_5
 
 # --- specs: what SPECS says is which of them, and what busted is to do with them
 
@@ -48,6 +49,7 @@ but_for_luajit = once
 but_for_5.1 = slow$(comma)once
 but_for_5.2 = slow$(comma)once
 but_for_5.3 = slow$(comma)once
+but_for_5.5 = slow$(comma)once
 # $(call shared,NAME,COUNT,COMMAND): so many busted processes share the files; each takes the next one that none has begun.
 shared = $(foreach i,$(shell seq $2),'$1$(if $(filter-out 1,$2),-$i)=CLAIMS=$(LOGS)/claims-$1 $3')
 neighbour_specs = $(call lua,5.4,build) $(BUSTED) --tags=neighbours $(spec_options) spec/neighbours
