@@ -154,9 +154,11 @@ static void look_at_reason(sim_host *host) {
 }
 
 /* Has it waited for long enough? With fair = false the place has, before the caller came. Behind
- * the slow link nobody has to wait. */
+ * the slow link nobody has to wait, nor while servers answer so slowly that no chain can come to be
+ * (heart.c): servers that lag make three answers in a row as slow as that. */
 static bool is_patient(const sim_caller *c) {
     return c->is_shared || c->host->machine.distance ||
+           c->host->client->session.heart.latency > timeout_of(c->host) / 8 ||
            sim_clock(&c->host->machine) - c->joined >= timeout_of(c->host);
 }
 
