@@ -29,6 +29,7 @@ struct zkl_compound_lock {
     unsigned entries; /* how often it has entered its lines again */
     zkl_timer again;  /* until it fires, the compound is in no line, but in common->pausing */
     zkl_list_item pause;
+    bool refused;  /* the servers have refused what stands behind the creates (transaction.c) */
     bool unmarked; /* the transaction has no mark: we may not delete in the first directory */
 };
 

@@ -354,6 +354,16 @@ void zkl_line_not_created(zkl_contender *c) {
     zkl_line_settle(line);
 }
 
+void zkl_line_create_again(zkl_contender *c) {
+    zkl_line *line = c->line;
+    zkl_contender_set_node(c, ZKL_NODE_NONE);
+    if (c->phase == ZKL_OVER)
+        zkl_leave_retire(c);
+    else
+        zkl_send_create(c);
+    zkl_line_settle(line);
+}
+
 /* The delete is tried again as long as the session lives, unless somebody else deletes the node. */
 static void erase_refused(zkl_contender *c, const zkl_reply *reply) {
     const bool busy = zkl_status_throttled(reply->rc);

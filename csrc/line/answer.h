@@ -16,8 +16,9 @@ void zkl_answer_to_contender(zkl_receiver *receiver, const zkl_return *back,
  * create; NULL: there was none, and a list follows. */
 void zkl_line_created(zkl_contender *c, const zkl_reply *reply, const zkl_stat *directory);
 /* The servers have not carried out that create, because of another part: it is sent again after a
- * pause. */
+ * pause; or at once, because what they have refused does not go with it again. */
 void zkl_line_not_created(zkl_contender *c);
+void zkl_line_create_again(zkl_contender *c);
 /* The answer to its delete, which went together with others. */
 void zkl_line_erased(zkl_contender *c, const zkl_reply *reply);
 

@@ -50,7 +50,11 @@ static zkl_contender *contender_of(zkl_dispatch *dispatch) {
     return ZKL_CONTAINER_OF(dispatch, zkl_contender, dispatch);
 }
 
-/* ---- the mark ---- */
+/* ---- what stands behind the creates ---- */
+
+zkl_op zkl_batch_write(const char *directory) {
+    return (zkl_op){.kind = ZKL_OP_SET, .path = directory, .data = "", .version = -1};
+}
 
 enum { MARK_MADE, MARK_WRITTEN, MARK_DELETED };
 
@@ -140,8 +144,7 @@ static void roll_back(zkl_contender *c) {
         zkl_contender_set_dispatch(c, ZKL_DISPATCH_DUE);
 }
 
-/* The index of the first operation that failed; reply->count: the answer names none. */
-static size_t culprit_of(const zkl_reply *reply) {
+size_t zkl_batch_culprit(const zkl_reply *reply) {
     size_t i = 0;
     while (i < reply->count &&
            (reply->outcomes[i].rc == ZOK || reply->outcomes[i].rc == ZRUNTIMEINCONSISTENCY))
@@ -165,7 +168,7 @@ static void refused(const batch *b, const zkl_reply *reply, size_t culprit) {
 /* The other members go again before the failed one handles its answer. */
 static void failed(const batch *b, const zkl_reply *reply) {
     zkl_line_common *common = b->common;
-    const size_t at = culprit_of(reply);
+    const size_t at = zkl_batch_culprit(reply);
     zkl_contender *culprit = at < b->count ? member(b, at) : NULL;
     if (at >= b->count)
         refused(b, reply, at);
@@ -270,8 +273,7 @@ static void add_writes(zkl_op *ops, const gathering *g) {
     size_t n = 0;
     for (size_t i = 0; i < g->count; i++)
         if (rank_of(&g->members[i]->dispatch) == COUNTS)
-            ops[n++] = (zkl_op){
-                .kind = ZKL_OP_SET, .path = g->members[i]->line->path, .data = "", .version = -1};
+            ops[n++] = zkl_batch_write(g->members[i]->line->path);
 }
 
 static bool fill(batch *b, zkl_op *ops, const gathering *g) {
@@ -359,7 +361,7 @@ static void send_gathered(zkl_line_common *common, gathering *g) {
 
 static size_t size_of(const zkl_contender *c) {
     const size_t path = strlen(c->line->path) + ZKL_ZNODE_SIZE;
-    const zkl_op write = {.kind = ZKL_OP_SET, .path = c->line->path};
+    const zkl_op write = zkl_batch_write(c->line->path);
     if (!c->dispatch.creates)
         return zkl_wire_check(path);
     return zkl_wire_create(path, strlen(c->context->identifier), c->context->acl) +
@@ -367,7 +369,7 @@ static size_t size_of(const zkl_contender *c) {
 }
 
 static void gather(zkl_line_common *common, gathering *g, zkl_contender *c) {
-    c->dispatch.counts = zkl_send_may_count(c);
+    c->dispatch.counts = c->dispatch.creates && zkl_send_may_count(c);
     const size_t size = size_of(c);
     if (g->count == MEMBERS_MOST || (g->count && g->bytes + size > BYTES_MOST))
         send_gathered(common, g);

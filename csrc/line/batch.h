@@ -32,5 +32,9 @@ bool zkl_batch_add_mark(const zkl_context *context, const char *directory, uint6
 /* The token of the nodes that a transaction has created, whose mark came behind `count`
  * operations. */
 int64_t zkl_batch_token(const zkl_reply *reply, size_t count);
+/* The write to the directory, behind a create: then no mark is needed. */
+zkl_op zkl_batch_write(const char *directory);
+/* The index of the operation that failed; reply->count: the answer names none. */
+size_t zkl_batch_culprit(const zkl_reply *reply);
 
 #endif

@@ -107,8 +107,7 @@ static bool is_alone(const zkl_tally *tally) {
 bool zkl_send_may_count(const zkl_contender *c) {
     const zkl_line *line = c->line;
     const zkl_context *context = c->context;
-    return c->dispatch.creates && !zkl_send_goes_alone(c) && is_alone(&line->tally) &&
-           !line->searching && !line->listeners.first &&
+    return is_alone(&line->tally) && !line->searching && !line->listeners.first &&
            zkl_directories_counts(&c->common->directories, line->path, context->session,
                                   zkl_context_now(context));
 }

@@ -24,7 +24,8 @@ zkl_op zkl_send_new_node(zkl_contender *c);
 char *zkl_send_path(const zkl_contender *c);
 /* True if its create or delete has to be a request of its own. */
 bool zkl_send_goes_alone(const zkl_contender *c);
-/* True if a write to the directory, behind its create, may show that no other node is there. */
+/* True if a write to the directory, behind its create in one transaction, may show that no other
+ * node is there. */
 bool zkl_send_may_count(const zkl_contender *c);
 /* Sends its create or delete, which is due, as a request of its own. */
 void zkl_send_alone(zkl_contender *c);

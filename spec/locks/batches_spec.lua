@@ -137,6 +137,37 @@ describe("many locks of one client", function()
       assert.equal("data", (tree:get(paths[1])))
     end)
 
+    it("take two requests as a multilock", function()
+      prepare(4)
+      local all = client:multilock(paths)
+      local token = assert(all:acquire(PATIENCE))
+      for _, path in ipairs(paths) do
+        local _, stat = here:only_node(path)
+        assert.equal(stat.czxid, token)
+      end
+      assert(all:release())
+      assert(client:flush(PATIENCE))
+      local counts = faulty:counts()
+      assert.same({ 0, 0, 0, 2 }, { counts.create2, counts.getChildren2, counts.delete, counts.multi })
+    end)
+
+    it("are listed as a multilock where the directory has data or another caller", function()
+      prepare(2, "data")
+      local third = here.path .. "/third"
+      assert(client:mutex(third):acquire(PATIENCE))
+      assert(client:mutex(third):release())
+      local other = here:connect():mutex(third)
+      assert(other:acquire(PATIENCE))
+      faulty:reset()
+      local asked = client:multilock({ paths[1], paths[2], third }):request(PATIENCE, function() end)
+      faulty:await("getChildren2", 3, PATIENCE)
+      assert.equal("waiting", asked:state())
+      assert(other:release())
+      here:eventually(function() return asked:state() == "held" end)
+      for _, path in ipairs(paths) do assert.equal("data", (tree:get(path))) end
+      assert(asked:release())
+    end)
+
     it("take few requests", function()
       prepare(MANY)
       know(FAR)
