@@ -189,6 +189,49 @@ describe("zklock doctor #once", function()
         path)
     end)
 
+    describe("that is free", function()
+      local DEARER = "ok       free lock: three requests to acquire and release: "
+
+      it("says that it costs two requests", function()
+        assert(here.tree:create(path, "", { parents = true }))
+        local before = here.tree:exists(path).version
+        finds(FINE, "ok       free lock: two requests to acquire and release, in the 60 s after the first\n", path)
+        assert.equal(before, here.tree:exists(path).version)
+      end)
+
+      it("says that its directory has data", function()
+        assert(here.tree:create(path, "data", { parents = true }))
+        finds(FINE, DEARER .. "the directory has 4 bytes of data. Keep its data in another node\n", path)
+        assert.equal("data", (here.tree:get(path)))
+      end)
+
+      it("says that the mark of --every is in it", function()
+        assert(here.tree:create(path .. "/once-2147483647", "123", { parents = true }))
+        finds(FINE, DEARER .. "the mark of --every is in it\n", path)
+      end)
+
+      it("says that other nodes are in it", function()
+        assert(here.tree:create(path .. "/\226\128\174item", "", { parents = true }))
+        finds(WARNING, DEARER .. "other nodes are in it, such as \\xe2\\x80\\xaeitem. Give the lock a path of "
+          .. "its own\n", path)
+      end)
+
+      it("says that its callers may not write to the directory", function()
+        local acl = { { perms = 1 + 4 + 8, scheme = "world", id = "anyone" } }
+        assert(here.tree:create(path, "", { parents = true, acl = acl }))
+        finds(FINE, DEARER .. "we may not write to the directory. Give its callers the permission WRITE (w), too\n",
+          path)
+        local _, out = doctor(path)
+        assert.not_matches("free lock: two", out)
+      end)
+
+      it("says nothing of a semaphore", function()
+        assert(here.tree:create(path .. "/locks", "", { parents = true }))
+        local _, out = doctor(path)
+        assert.not_matches("free lock", out)
+      end)
+    end)
+
     it("says that a node of no session stands in the line", function()
       assert(here.tree:create(path .. "/lock-0000000000", "me", { parents = true }))
       finds(FAILURE, "failure  lock-0000000000: a node of no session stands in the line of " .. path, path)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor_line: what is in the lock's directory: kinds, strangers, marks, who holds. */
+/* doctor_line: what is in the lock's directory: kinds, strangers, marks, who holds; and what it
+ * costs to acquire there. */
 #include "cli/doctor/patient.h"
 
 #include "cli/text.h"
@@ -89,6 +90,39 @@ static void examine_foreign(cli_patient *patient, const contents *found) {
                 "Move them elsewhere, unless they are paths of locks, too",
                 "%zu that are no nodes of this lock, such as %s", found->foreign,
                 CLI_SHOWN(found->stranger));
+}
+
+/* ---- what a free lock costs ---- */
+
+#define DEARER "three requests to acquire and release: "
+
+/* True if we may write to the directory. It has no such version, so nothing is written. */
+static bool may_write(cli_patient *patient) {
+    const zkl_op op = {.kind = ZKL_OP_SET, .path = patient->path, .data = "", .version = INT32_MAX};
+    return cli_node_command_try(&patient->command, &op) != ZKL_ACCESS_DENIED;
+}
+
+/* By docs/protocol.md, "A free lock". Of a semaphore the directories are below. */
+static void examine_cost(cli_patient *patient, const contents *found, int32_t data) {
+    static const char subject[] = "free lock";
+    if (found->semaphore)
+        return;
+    if (data > 0)
+        cli_finding(patient, CLI_FINE, subject, "Keep its data in another node",
+                    DEARER "the directory has %d bytes of data", data);
+    if (found->mark)
+        cli_finding(patient, CLI_FINE, subject, NULL, DEARER "the mark of --every is in it");
+    if (found->foreign > 0)
+        cli_finding(patient, CLI_FINE, subject, "Give the lock a path of its own",
+                    DEARER "other nodes are in it, such as %s", CLI_SHOWN(found->stranger));
+    if (data > 0 || found->mark || found->foreign > 0)
+        return;
+    if (may_write(patient))
+        cli_finding(patient, CLI_FINE, subject, NULL,
+                    "two requests to acquire and release, in the 60 s after the first");
+    else
+        cli_finding(patient, CLI_FINE, subject, "Give its callers the permission WRITE (w), too",
+                    DEARER "we may not write to the directory");
 }
 
 /* ---- the mark ---- */
@@ -185,6 +219,8 @@ void cli_doctor_line(cli_patient *patient) {
         count(&found, content->names[i]);
     examine_kinds(patient, &found);
     examine_foreign(patient, &found); /* while the names are there */
+    if (status == ZKL_OK)
+        examine_cost(patient, &found, content->stat.length);
     if (found.mark)
         examine_mark(patient);
     examine_roster(patient);
