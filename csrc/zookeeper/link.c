@@ -62,6 +62,19 @@ static void on_auth(int rc, const void *data) {
         turn(link, ZKL_LINK_CONNECTED);
 }
 
+static void on_woken(int rc, const struct Stat *stat, const void *data) {
+    (void)rc;
+    (void)stat;
+    (void)data;
+}
+
+/* Credentials do not wake the library's IO thread (with Debian's patch they do), so they would wait
+ * for its next ping, up to a third of the timeout. A request behind them wakes it. Nobody needs the
+ * answer. */
+static void wake(zhandle_t *handle) {
+    zoo_awexists(handle, "/", NULL, NULL, on_woken, NULL);
+}
+
 /* Credentials go out in the CONNECTED event: at other times the library may refuse them (it does
  * between two servers). They overtake everything else on the wire. false: the link went down
  * meanwhile. */
@@ -76,6 +89,7 @@ static bool add_auths(zkl_link *link) {
                          (int)strlen(auth->credential), on_auth, link) != ZOK)
             return false;
     }
+    wake(link->handle);
     return true;
 }
 

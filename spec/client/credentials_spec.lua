@@ -132,6 +132,20 @@ describe("connect", function()
       faulty:close()
     end)
 
+    it("are followed by a request, which wakes libzookeeper, before they are answered", function()
+      local faulty = here:proxy()
+      faulty:hold_reply("auth")
+      local client = assert(connect(faulty.hosts, { auth = AUTH, connect_timeout = 0 }))
+      faulty:await("exists")
+      wait.eventually(function() return faulty:is_holding() end, PATIENCE, "the answer to the credentials")
+      local ops = {}
+      for i, request in ipairs(faulty:log()) do ops[i] = request.op end
+      assert.same({ "connect", "auth", "exists" }, ops)
+      faulty:heal()
+      assert(client:mutex(path):acquire(PATIENCE))
+      assert.equal(1, faulty:counts().exists)
+    end)
+
     it("of an unknown scheme give 'auth failed'", function()
       local unknown = { scheme = "nonesuch", credential = "x" }
       assert.same({ nil, "auth failed" }, { connect(zk.hosts, { auth = unknown, connect_timeout = PATIENCE }) })
