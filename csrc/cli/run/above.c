@@ -3,6 +3,7 @@
 
 #include "cli/connection.h"
 #include "cli/complaint.h"
+#include "cli/run/page.h"
 #include "cli/text.h"
 #include "zklock.h"
 
@@ -82,7 +83,7 @@ bool cli_above_check(struct session *session) {
     session->waiting = (struct waiting){.request = NULL};
     if (!path)
         return false;
-    cli_session_end(session, EX_DATAERR, "error", "deadlock: a zklock run above this one holds %s",
-                    CLI_SHOWN(path));
+    cli_page_end(session->page, EX_DATAERR, "error",
+                 "deadlock: a zklock run above this one holds %s", CLI_SHOWN(path));
     return true;
 }

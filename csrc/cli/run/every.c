@@ -24,8 +24,8 @@ static zkl_status status_of(const struct session *session, const zkl_once *once)
 }
 
 static void end_failed(struct session *session, zkl_status status) {
-    cli_session_end(session, cli_exit_code(status), status == ZKL_LOST ? "lost" : "error",
-                    "%s: the mark of %s", zkl_status_text(status), session->run->shown);
+    cli_page_end(session->page, cli_exit_code(status), status == ZKL_LOST ? "lost" : "error",
+                 "%s: the mark of %s", zkl_status_text(status), session->run->shown);
 }
 
 static void end_not_due(struct session *session, double left) {
@@ -33,7 +33,7 @@ static void end_not_due(struct session *session, double left) {
         cli_session_say(session, "not due: it has run once");
     else
         cli_session_say(session, "not due: %g s are left", left);
-    cli_session_end(session, EX_OK, "skipped", NULL);
+    cli_page_end(session->page, EX_OK, "skipped", NULL);
 }
 
 /* With `--mark before`, a machine that lacks the command must not count as one that has run it. */
@@ -41,8 +41,8 @@ static bool check_command(struct session *session) {
     const struct run_options *options = &session->run->options;
     const int why = options->mark == RUN_MARK_BEFORE ? cli_command_check(session->run) : 0;
     if (why)
-        cli_session_end(session, cli_command_code(why), "failed", "%s: %s",
-                        CLI_SHOWN(options->command[0]), strerror(why));
+        cli_page_end(session->page, cli_command_code(why), "failed", "%s: %s",
+                     CLI_SHOWN(options->command[0]), strerror(why));
     return why == 0;
 }
 
@@ -108,19 +108,19 @@ bool cli_every_begin(struct session *session) {
     return !cli_session_stopped(session) && status == ZKL_OK && left <= 0;
 }
 
-void cli_every_finish(struct session *session) {
-    const struct page *page = session->page;
-    if (session->run->options.mark != RUN_MARK_AFTER || atomic_load(&page->outcome) != PAGE_EXIT ||
-        page->value != EX_OK)
-        return;
+bool cli_every_finish(struct session *session) {
+    if (session->run->options.mark != RUN_MARK_AFTER || !cli_page_has_succeeded(session->page))
+        return true;
     const uint64_t tag = cli_connection_ask(&session->connection);
     zkl_once *once = zkl_once_mark(session->contender, tag, deadline_of(session));
     while (once && !session->connection.answered && !session->signal) /* the watcher has ended */
         cli_session_turn(session, ZKL_NEVER);
     const zkl_status status = status_of(session, once);
     zkl_once_drop(once);
-    if (session->signal && !session->connection.answered)
+    const bool stopped = session->signal && !session->connection.answered;
+    if (stopped)
         cli_session_end_stopped(session);
     else if (status != ZKL_OK)
         end_failed(session, status);
+    return !stopped && status == ZKL_OK;
 }

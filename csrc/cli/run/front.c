@@ -189,32 +189,8 @@ static void turn(struct front *front) {
 
 /* ---- the end ---- */
 
-static void complain_of_end(const struct front *front) {
-    if (atomic_load(&front->page->reason) == PAGE_SESSION)
-        cli_complain("the session process of zklock was killed: %s", front->run->shown);
-    else
-        cli_complain("lost: %s", front->run->shown);
-}
-
-/* The last thing that a run does: it exits with the code, or dies of the signal. */
-static int finish(const struct front *front, const char *label, int code, int signal) {
-    cli_files_report(front->run, label, signal ? SIGNAL_CODES + signal : code);
-    cli_files_remove(front->run);
-    if (signal)
-        cli_signals_die(signal);
-    return code;
-}
-
-/* As the command has ended. */
-static int finish_as_command(const struct front *front) {
-    const int status = atomic_load(&front->page->status);
-    const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    const int code = WEXITSTATUS(status);
-    return finish(front, signal || code ? "failed" : "ok", code, signal);
-}
-
 /* The session has died without an outcome. */
-static int end_without_session(struct front *front) {
+static void end_without_session(struct front *front) {
     struct page *page = front->page;
     cli_files_remove(front->run); /* first: this process, too, may be killed at any moment */
     if (cli_page_occupied(page))
@@ -222,26 +198,30 @@ static int end_without_session(struct front *front) {
     if (atomic_load(&page->phase) == PAGE_QUEUED) {
         cli_reaper_kill_all(page, ended, front); /* the watcher, which has nothing to do */
         if (front->signal)
-            return finish(front, "signal", 0, front->signal);
-        cli_complain("the session process of zklock was killed");
-        return finish(front, "error", EX_SOFTWARE, 0);
+            cli_page_end_signal(page, front->signal, "signal");
+        else
+            cli_page_end(page, EX_SOFTWARE, "error", "the session process of zklock was killed");
+        return;
     }
-    if (atomic_load(&page->ended) || atomic_load(&page->until) < atomic_load(&page->emptied)) {
-        complain_of_end(front);
-        return finish(front, "lost", EX_TEMPFAIL, 0);
-    }
-    cli_warn("the session process of zklock was killed: others wait until its session has expired");
-    return finish_as_command(front);
+    cli_page_end_command(page, front->run->shown);
+    if (!cli_page_is_cut_short(page))
+        cli_warn("the session process of zklock was killed: others wait until its session has "
+                 "expired");
+    if (front->run->options.mark == RUN_MARK_AFTER && cli_page_has_succeeded(page))
+        cli_page_end(page, EX_PROTOCOL, "error", "unknown: the mark of %s", front->run->shown);
 }
 
-static int end(struct front *front) {
+/* The last thing that a run does: it exits with the code, or dies of the signal. */
+static int finish(const struct front *front) {
     const struct page *page = front->page;
-    const int outcome = atomic_load(&page->outcome);
-    if (outcome == PAGE_NO_OUTCOME)
-        return end_without_session(front);
+    const bool signal = atomic_load(&page->outcome) == PAGE_SIGNAL;
     if (page->text[0])
         cli_complain("%s", page->text);
-    return finish(front, page->label, page->value, outcome == PAGE_SIGNAL ? page->value : 0);
+    cli_files_report(front->run, page->label, signal ? SIGNAL_CODES + page->value : page->value);
+    cli_files_remove(front->run);
+    if (signal)
+        cli_signals_die(page->value);
+    return page->value;
 }
 
 /* ---- its life ---- */
@@ -283,22 +263,26 @@ static bool prepare(struct front *front) {
     return fds[SIGNALS] >= 0 && fds[ALARM] >= 0;
 }
 
+static void live(struct front *front) {
+    while (front->session)
+        turn(front);
+    see_messages(front); /* the last ones */
+    cli_progress_clear(&front->progress);
+    if (atomic_load(&front->page->ended))
+        cli_terminal_restore(&front->run->terminal);
+    if (atomic_load(&front->page->outcome) == PAGE_NO_OUTCOME)
+        end_without_session(front);
+}
+
 int cli_front_live(struct run *run) {
     struct front front = {.run = run, .page = run->page};
     const char *why;
-    if (!cli_reaper_become(&why)) {
-        cli_complain("cannot run a command: %s", why);
-        return finish(&front, "error", EX_SOFTWARE, 0);
-    }
-    if (!prepare(&front)) {
-        cli_complain("cannot start its processes: %s", strerror(errno));
-        return finish(&front, "error", EX_SOFTWARE, 0);
-    }
-    while (front.session)
-        turn(&front);
-    see_messages(&front); /* the last ones */
-    cli_progress_clear(&front.progress);
-    if (atomic_load(&front.page->ended))
-        cli_terminal_restore(&run->terminal);
-    return end(&front);
+    if (!cli_reaper_become(&why))
+        cli_page_end(run->page, EX_SOFTWARE, "error", "cannot run a command: %s", why);
+    else if (!prepare(&front))
+        cli_page_end(run->page, EX_SOFTWARE, "error", "cannot start its processes: %s",
+                     strerror(errno));
+    else
+        live(&front);
+    return finish(&front);
 }

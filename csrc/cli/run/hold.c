@@ -110,61 +110,12 @@ static void run_command(struct session *session) {
     }
 }
 
-/* ---- the outcome ---- */
-
-static void end_early(struct session *session) {
-    switch ((enum page_reason)atomic_load(&session->page->reason)) {
-    case PAGE_REVOKED:
-        cli_session_end(session, EX_TEMPFAIL, "revoked", "revoked: %s", session->run->shown);
-        break;
-    case PAGE_WATCHER:
-        cli_session_end(session, EX_TEMPFAIL, "lost",
-                        "the watcher process of zklock was killed or stopped: %s",
-                        session->run->shown);
-        break;
-    case PAGE_FRONT:
-    case PAGE_SESSION:
-    case PAGE_LOST:
-    case PAGE_NO_REASON:
-        cli_session_end(session, EX_TEMPFAIL, "lost", "lost: %s", session->run->shown);
-        break;
-    }
-}
-
-static void end_as_command(struct session *session) {
-    const int status = atomic_load(&session->page->status);
-    const int code = WEXITSTATUS(status);
-    if (WIFSIGNALED(status))
-        cli_session_end_signal(session, WTERMSIG(status), "failed");
-    else
-        cli_session_end(session, code, code == 0 ? "ok" : "failed", NULL);
-}
-
-/* Has the run lost the lock, or has it been asked for it, while its command was there? */
-static bool is_cut_short(const struct session *session) {
-    const struct page *page = session->page;
-    return session->lost || atomic_load(&page->ended) ||
-           atomic_load(&page->reason) == PAGE_REVOKED ||
-           atomic_load(&page->until) < atomic_load(&page->emptied);
-}
-
-static void end_over(struct session *session) {
-    const int failed = atomic_load(&session->page->failed);
-    if (failed)
-        cli_session_end(session, EX_SOFTWARE, "error", "cannot fork: %s", strerror(failed));
-    else if (is_cut_short(session))
-        end_early(session);
-    else
-        end_as_command(session);
-}
-
 void cli_hold_keep(struct session *session) {
     fill(session);
     if (session->lost)
         cli_page_blame(session->page, PAGE_LOST);
     else
         run_command(session);
-    end_over(session);
 }
 
 /* ---- the release ---- */
@@ -222,12 +173,14 @@ void cli_hold_release(struct session *session) {
         session->lost = zkl_release(session->contender) == ZKL_LOST;
     const bool waits = is_worth_waiting(session);
     const zkl_status flushed = waits ? flush(session) : ZKL_DISCONNECTED;
-    if (session->lost && atomic_load(&session->page->phase) >= PAGE_STARTED)
-        end_early(session);
-    else if ((waits || session->signal) && flushed != ZKL_OK && !is_lost(session))
+    if (session->lost && atomic_load(&session->page->phase) >= PAGE_STARTED) {
+        cli_page_blame(session->page, PAGE_LOST);
+        cli_page_end_command(session->page, session->run->shown);
+    } else if ((waits || session->signal) && flushed != ZKL_OK && !is_lost(session)) {
         cli_warn("the %s is not confirmed: %s: others wait for %g s at most",
                  session->granted ? "release" : "end of the wait", zkl_status_text(flushed),
                  zkl_session_timeout(session->connection.client));
+    }
     if (waits && is_unanswered(session, flushed))
         cli_queue_end_unanswered(session);
 }

@@ -39,7 +39,7 @@ enum page_fate {
     PAGE_GONE
 };
 
-/* How the run ends, for the front. The session writes it before it exits. */
+/* How the run ends. The session writes it before it exits, or the front in its place. */
 enum page_outcome { PAGE_NO_OUTCOME, PAGE_EXIT, PAGE_SIGNAL };
 #define PAGE_TEXT 1024
 
@@ -80,6 +80,20 @@ void cli_page_blame(struct page *page, enum page_reason reason);
 void cli_page_condemn(struct page *page, enum page_reason reason);
 /* A child of this process was reaped. Keeps its status, if it is the command. */
 void cli_page_reaped(struct page *page, pid_t child, int status);
+/* How the run ends: an exit code, a word for the report, and the reason that is printed; NULL:
+ * none. */
+void cli_page_end(struct page *page, int code, const char *label, const char *reason, ...)
+    __attribute__((format(printf, 4, 5)));
+/* The same, by a signal. */
+void cli_page_end_signal(struct page *page, int signal, const char *label);
+/* The command and its descendants have ended: as the command has, unless it was cut short. `shown`:
+ * the path, for a message. */
+void cli_page_end_command(struct page *page, const char *shown);
+/* Has the run lost the lock, or has it been asked for it, before the phase was EMPTY? */
+bool cli_page_is_cut_short(const struct page *page);
+/* Has the command ended with 0, and was it not cut short? */
+bool cli_page_has_succeeded(const struct page *page);
+
 /* Is there a command, or may there be, whose descendants must die before the lock is given up? */
 bool cli_page_occupied(const struct page *page);
 enum page_fate cli_page_fate(const struct page *page);

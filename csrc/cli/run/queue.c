@@ -3,6 +3,7 @@
 
 #include "cli/connection.h"
 #include "cli/complaint.h"
+#include "cli/run/page.h"
 #include "cli/run/options.h"
 #include "cli/text.h"
 #include "cli/run/channel.h"
@@ -33,7 +34,7 @@ static bool open_client(struct session *session) {
     const int code = cli_connection_open(&session->connection, &run->settings, RUN_SESSION,
                                          run->options.identifier);
     if (code)
-        cli_session_end(session, code, "error", NULL); /* it has complained */
+        cli_page_end(session->page, code, "error", NULL); /* it has complained */
     return code == 0;
 }
 
@@ -41,9 +42,9 @@ static bool open_client(struct session *session) {
 static void end_without_servers(struct session *session, zkl_status status, const char *what) {
     char trouble[ZKL_TROUBLE_TEXT];
     const bool known = zkl_client_trouble(session->connection.client, trouble, sizeof trouble);
-    cli_session_end(session, cli_exit_code(status), "error", "%s: %s with %s%s%s",
-                    zkl_status_text(status), what, CLI_SHOWN(session->run->settings.hosts),
-                    known ? ": " : "", known ? trouble : "");
+    cli_page_end(session->page, cli_exit_code(status), "error", "%s: %s with %s%s%s",
+                 zkl_status_text(status), what, CLI_SHOWN(session->run->settings.hosts),
+                 known ? ": " : "", known ? trouble : "");
 }
 
 static void end_without_session(struct session *session, zkl_status status) {
@@ -77,15 +78,15 @@ static bool check_grace(struct session *session) {
     if (fits)
         return true;
     if (asked >= 0)
-        cli_session_end(session, EX_USAGE, "error",
-                        "bad argument '--grace': from %g s to a quarter of the session expected, "
-                        "got %g s with a session of %g s",
-                        CLI_GRACE_LEAST, grace, granted);
+        cli_page_end(session->page, EX_USAGE, "error",
+                     "bad argument '--grace': from %g s to a quarter of the session expected, "
+                     "got %g s with a session of %g s",
+                     CLI_GRACE_LEAST, grace, granted);
     else
-        cli_session_end(session, EX_USAGE, "error",
-                        "bad argument '--session': %g s or more expected for a grace of %g s, the "
-                        "servers have granted %g s",
-                        4 * CLI_GRACE_LEAST, CLI_GRACE_LEAST, granted);
+        cli_page_end(session->page, EX_USAGE, "error",
+                     "bad argument '--session': %g s or more expected for a grace of %g s, the "
+                     "servers have granted %g s",
+                     4 * CLI_GRACE_LEAST, CLI_GRACE_LEAST, granted);
     return false;
 }
 
@@ -159,18 +160,18 @@ static void end_failed(struct session *session) {
     if (session->status == ZKL_DISCONNECTED)
         end_without_servers(session, session->status, "the wait ended without a connection");
     else if (session->status == ZKL_TIMEOUT && is_single_try(options))
-        cli_session_end(session, (int)options->conflict_code, "busy", "busy: %s",
-                        session->run->shown);
+        cli_page_end(session->page, (int)options->conflict_code, "busy", "busy: %s",
+                     session->run->shown);
     else if (session->status == ZKL_TIMEOUT)
-        cli_session_end(session, (int)options->conflict_code, "busy",
-                        "busy: %s was not free within %g s", session->run->shown, options->wait);
+        cli_page_end(session->page, (int)options->conflict_code, "busy",
+                     "busy: %s was not free within %g s", session->run->shown, options->wait);
     else if (session->status == ZKL_TOO_BIG &&
              zkl_shortage_text(session->contender, why, sizeof why))
-        cli_session_end(session, cli_exit_code(session->status), "error", "%s: %s: %s",
-                        zkl_status_text(session->status), session->run->shown, why);
+        cli_page_end(session->page, cli_exit_code(session->status), "error", "%s: %s: %s",
+                     zkl_status_text(session->status), session->run->shown, why);
     else
-        cli_session_end(session, cli_exit_code(session->status), "error", "%s: %s",
-                        zkl_status_text(session->status), session->run->shown);
+        cli_page_end(session->page, cli_exit_code(session->status), "error", "%s: %s",
+                     zkl_status_text(session->status), session->run->shown);
 }
 
 void cli_queue_end_unanswered(struct session *session) {

@@ -20,32 +20,11 @@
 
 /* ---- how it ends ---- */
 
-static void set_outcome(struct page *page, enum page_outcome outcome, int value,
-                        const char *label) {
-    page->value = value;
-    page->label = label;
-    atomic_store(&page->outcome, outcome);
-}
-
-void cli_session_end_signal(struct session *session, int signal, const char *label) {
-    set_outcome(session->page, PAGE_SIGNAL, signal, label);
-}
-
-void cli_session_end(struct session *session, int code, const char *label, const char *reason,
-                     ...) {
-    va_list words;
-    va_start(words, reason);
-    if (reason)
-        vsnprintf(session->page->text, sizeof session->page->text, reason, words);
-    va_end(words);
-    set_outcome(session->page, PAGE_EXIT, code, label);
-}
-
 void cli_session_end_stopped(struct session *session) {
     if (session->signal)
-        cli_session_end_signal(session, session->signal, "signal");
+        cli_page_end_signal(session->page, session->signal, "signal");
     else
-        cli_session_end(session, EX_SOFTWARE, "error", "a process of zklock was killed");
+        cli_page_end(session->page, EX_SOFTWARE, "error", "a process of zklock was killed");
 }
 
 void cli_session_say(struct session *session, const char *format, ...) {

@@ -57,12 +57,6 @@ void cli_session_turn(struct session *session, zkl_nanos until);
 /* Is the wait to end, because of a signal, or because another process of the run is gone? */
 bool cli_session_stopped(const struct session *session);
 
-/* How the run ends: an exit code, a word for the report, and the reason that is printed; NULL:
- * none. */
-void cli_session_end(struct session *session, int code, const char *label, const char *reason, ...)
-    __attribute__((format(printf, 4, 5)));
-/* The same, by a signal. */
-void cli_session_end_signal(struct session *session, int signal, const char *label);
 /* The outcome of a wait that was stopped. */
 void cli_session_end_stopped(struct session *session);
 /* A line of --verbose. */
@@ -100,14 +94,14 @@ void cli_waiting_end(struct session *session);
  * command can be executed, and the mark is written. false: the outcome is set. */
 bool cli_every_begin(struct session *session);
 
-/* The outcome is set. With `--mark after` writes the mark if the command has ended with 0. If that
- * fails, it is the outcome. */
-void cli_every_finish(struct session *session);
+/* The command has ended. With `--mark after` writes the mark if it has ended with 0. false: that
+ * has failed, and the outcome is set. */
+bool cli_every_finish(struct session *session);
 
 /* ---- hold.c: the lock while the command runs ---- */
 
-/* Has the watcher start the command, keeps the page up to date until no descendant is left, and
- * sets the outcome. The lock was granted. */
+/* Has the watcher start the command, and keeps the page up to date until no descendant is left. The
+ * lock was granted. */
 void cli_hold_keep(struct session *session);
 
 /* Gives the lock back, if it is held, and waits until the servers confirm that no node is left: 5

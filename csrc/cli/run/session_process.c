@@ -5,6 +5,7 @@
 #include "cli/complaint.h"
 #include "cli/loop.h"
 #include "cli/run/channel.h"
+#include "cli/run/page.h"
 #include "cli/run/session.h"
 #include "cli/held/held_socket.h"
 #include "cli/run/reaper.h"
@@ -95,11 +96,12 @@ static void hang_up(struct session *session) {
 int cli_session_live(struct run *run) {
     struct session session = {.run = run, .page = run->page, .watcher_end = -1};
     if (!prepare(&session))
-        cli_session_end(&session, EX_SOFTWARE, "error", "cannot start its processes: %s",
-                        strerror(errno));
+        cli_page_end(run->page, EX_SOFTWARE, "error", "cannot start its processes: %s",
+                     strerror(errno));
     else if (cli_queue_wait(&session) && cli_every_begin(&session)) {
         cli_hold_keep(&session);
-        cli_every_finish(&session);
+        if (cli_every_finish(&session))
+            cli_page_end_command(run->page, run->shown);
     }
     cli_hold_release(&session);
     if (session.contender)
