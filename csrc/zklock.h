@@ -175,6 +175,21 @@ ZKL_API bool zkl_path_is_reserved(const char *path);
  * ZKL_BAD_ARGUMENT for any other one. The chroot of the connect string does not count. */
 ZKL_API bool zkl_path_is_lock(const char *path);
 
+/* What a path is for. READ of a node: "/" and the servers' own nodes, too. CREATE: no node that
+ * would be one of a lock's. */
+typedef enum zkl_path_use {
+    ZKL_PATH_LOCK,
+    ZKL_PATH_READ,
+    ZKL_PATH_WRITE,
+    ZKL_PATH_CREATE,
+    ZKL_PATH_DELETE
+} zkl_path_use;
+
+/* Why a host should refuse a path that a user has written: a text that is never freed, or NULL. The
+ * bounds of a lock's path hold for every use, and for the path as the servers see it, with the
+ * chroot ("": none) before it. */
+ZKL_API const char *zkl_path_problem(const char *path, const char *chroot, zkl_path_use use);
+
 /* ---- clients ---- */
 
 typedef struct zkl_client zkl_client;

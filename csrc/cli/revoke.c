@@ -50,5 +50,5 @@ static int revoke(cli_node_command *command, const char *path, void *to) {
 
 int cli_revoke(int argc, char **argv) {
     cli_options options = cli_options_of(argc, argv, &syntax, CLI_NODE_CONNECT);
-    return cli_node_command_run(&options, &(cli_node_task){CLI_PATH_LOCK, revoke, NULL});
+    return cli_node_command_run(&options, &(cli_node_task){ZKL_PATH_LOCK, revoke, NULL});
 }

@@ -4,6 +4,8 @@
 #ifndef ZKL_CLI_VALUE_H
 #define ZKL_CLI_VALUE_H
 
+#include "zklock.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -29,18 +31,7 @@ int cli_number_whole_of(const char *option, const char *text, int64_t least, int
 
 /* ---- paths ---- */
 
-typedef enum cli_path_use {
-    CLI_PATH_LOCK,
-    CLI_PATH_READ, /* of a node: / and what is below /zookeeper, too */
-    CLI_PATH_WRITE,
-    CLI_PATH_CREATE,
-    CLI_PATH_DELETE
-} cli_path_use;
-
-/* The fault of the path, or NULL; static. `hosts` has the chroot. */
-const char *cli_path_problem(const char *path, const char *hosts, cli_path_use use);
-
-/* The same; complains of `argument` and returns EX_USAGE, or 0. */
-int cli_path_check(const char *argument, const char *path, const char *hosts, cli_path_use use);
+/* `hosts` has the chroot. Complains of `argument` and returns EX_USAGE, or 0. */
+int cli_path_check(const char *argument, const char *path, const char *hosts, zkl_path_use use);
 
 #endif

@@ -70,25 +70,75 @@ bool zkl_path_is_reserved(const char *path) {
     return strncmp(path, reserved, length) == 0 && (path[length] == '/' || !path[length]);
 }
 
-/* False for the name of a node in the line of a lock one level up: it would keep that lock's
- * callers waiting. */
-static bool is_component_of_lock(const char *component, size_t length) {
+static const char *problem_of_component(const char *component, size_t length, zkl_path_use use) {
     int32_t sequence;
-    return length <= COMPONENT_MOST &&
-           zkl_znode_kind(component, length, &sequence) == ZKL_KIND_NONE;
+    const bool named = use == ZKL_PATH_LOCK || use == ZKL_PATH_CREATE;
+    if (length == 0)
+        return "it has an empty component";
+    if (length > COMPONENT_MOST)
+        return "it has a component of more than 255 bytes";
+    if (is_dots(component, length))
+        return "it has the component '.' or '..'";
+    /* in the line of a lock one level up it would keep that lock's callers waiting */
+    if (named && zkl_znode_kind(component, length, &sequence) != ZKL_KIND_NONE)
+        return "a component could be the name of a lock's node";
+    return NULL;
+}
+
+static const char *problem_of_components(const char *path, zkl_path_use use) {
+    while (*path) {
+        path++; /* the slash */
+        const size_t length = strcspn(path, "/");
+        const char *problem = problem_of_component(path, length, use);
+        if (problem)
+            return problem;
+        path += length;
+    }
+    return NULL;
+}
+
+static size_t count_components(const char *path) {
+    size_t count = 0;
+    for (; (path = strchr(path, '/')); path++)
+        count++;
+    return count;
+}
+
+static const char *problem_of_length(const char *path, const char *chroot) {
+    if (strlen(chroot) + strlen(path) > PATH_MOST)
+        return "it has more than 4096 bytes with the chroot";
+    if (count_components(chroot) + count_components(path) > COMPONENTS_MOST)
+        return "it has more than 128 components with the chroot";
+    return NULL;
+}
+
+static bool has_control(const char *path) {
+    for (; *path; path++)
+        if ((unsigned char)*path < 0x20 || *path == 0x7f)
+            return true;
+    return false;
+}
+
+const char *zkl_path_problem(const char *path, const char *chroot, zkl_path_use use) {
+    if (path[0] != '/')
+        return "it must begin with '/'";
+    if (!path[1])
+        return use == ZKL_PATH_LOCK || use == ZKL_PATH_DELETE ? "it must name a node below '/'"
+                                                              : NULL;
+    if (path[strlen(path) - 1] == '/')
+        return "it must not end with '/'";
+    if (has_control(path))
+        return "it must not contain control characters";
+    const char *problem = problem_of_components(path, use);
+    if (problem)
+        return problem;
+    if (use != ZKL_PATH_READ && zkl_path_is_reserved(path))
+        return "/zookeeper is reserved for the servers";
+    if (!zkl_path_is_spelled(path))
+        return "it contains a character that ZooKeeper rejects";
+    return problem_of_length(path, chroot);
 }
 
 bool zkl_path_is_lock(const char *path) {
-    if (!zkl_path_is_valid(path) || !path[1] || zkl_path_is_reserved(path) ||
-        strlen(path) > PATH_MOST)
-        return false;
-    size_t components = 0;
-    for (const char *at = path; *at; components++) {
-        at++; /* the slash */
-        const size_t length = strcspn(at, "/");
-        if (!is_component_of_lock(at, length))
-            return false;
-        at += length;
-    }
-    return components <= COMPONENTS_MOST;
+    return !zkl_path_problem(path, "", ZKL_PATH_LOCK);
 }

@@ -73,6 +73,61 @@ static void knows_what_a_path_is(void) {
     }
 }
 
+static void check_problem(const char *path, const char *chroot, zkl_path_use use,
+                          const char *expected) {
+    const char *problem = zkl_path_problem(path, chroot, use);
+    check_note("path: %s, use %d: %s", path, (int)use, problem ? problem : "none");
+    CHECK(expected ? problem && strstr(problem, expected) : !problem);
+    if (use == ZKL_PATH_LOCK && !*chroot)
+        CHECK(zkl_path_is_lock(path) == !problem);
+}
+
+static void says_why_a_path_is_refused(void) {
+    static const struct {
+        const char *path, *problem;
+    } always[] = {
+        {"", "begin with"},       {"a", "begin with"},    {"/a/", "not end with"},
+        {"//a", "empty"},         {"/a//b", "empty"},     {"/a/./b", "component '.'"},
+        {"/..", "component '.'"}, {"/a\nb", "control"},   {"/\x7f", "control"},
+        {"/\xff", "ZooKeeper"},   {"/a", NULL},           {"/a b/...", NULL},
+        {"/zookeeperx", NULL},    {"/a/zookeeper", NULL},
+    };
+    static const char *const one = "/_c_00000000-0000-0000-0000-000000000000-lock-0000000001";
+    for (zkl_path_use use = ZKL_PATH_LOCK; use <= ZKL_PATH_DELETE; use++) {
+        for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+            check_problem(always[i].path, "", use, always[i].problem);
+        const bool stays = use == ZKL_PATH_LOCK || use == ZKL_PATH_DELETE;
+        const bool named = use == ZKL_PATH_LOCK || use == ZKL_PATH_CREATE;
+        check_problem("/", "", use, stays ? "below '/'" : NULL);
+        check_problem("/zookeeper", "", use, use == ZKL_PATH_READ ? NULL : "reserved");
+        check_problem("/zookeeper/quota", "", use, use == ZKL_PATH_READ ? NULL : "reserved");
+        check_problem(one, "", use, named ? "lock's node" : NULL);
+    }
+}
+
+/* "/xxx/xxx...": so many bytes, in components of `size`. */
+static const char *path_of(char *text, size_t bytes, size_t size) {
+    memset(text, 'x', bytes);
+    for (size_t i = 0; i < bytes; i += size + 1)
+        text[i] = '/';
+    text[bytes] = '\0';
+    return text;
+}
+
+static void bounds_a_path_and_its_chroot(void) {
+    char text[5000];
+    check_problem(path_of(text, 256, 255), "", ZKL_PATH_LOCK, NULL);
+    check_problem(path_of(text, 257, 256), "", ZKL_PATH_READ, "255 bytes");
+    check_problem(path_of(text, 4096, 255), "", ZKL_PATH_LOCK, NULL);
+    check_problem(path_of(text, 4096, 255), "/c", ZKL_PATH_LOCK, "4096 bytes");
+    check_problem(path_of(text, 4094, 255), "/c", ZKL_PATH_WRITE, NULL);
+    check_problem(path_of(text, 4098, 255), "", ZKL_PATH_READ, "4096 bytes");
+    check_problem(path_of(text, 256, 1), "", ZKL_PATH_LOCK, NULL);
+    check_problem(path_of(text, 258, 1), "", ZKL_PATH_LOCK, "128 components");
+    check_problem(path_of(text, 254, 1), "/c", ZKL_PATH_LOCK, NULL);
+    check_problem(path_of(text, 256, 1), "/c", ZKL_PATH_DELETE, "128 components");
+}
+
 /* ---- every text of so many bytes ---- */
 
 /* Those that are one character which servers take, by its spelling. */
@@ -132,6 +187,8 @@ int main(int argc, char **argv) {
         {"accepts the paths that the servers accept", takes_what_servers_take},
         {"refuses the paths that the servers refuse", refuses_what_servers_refuse},
         {"knows what a path is", knows_what_a_path_is},
+        {"says why a path is refused", says_why_a_path_is_refused},
+        {"bounds a path together with its chroot", bounds_a_path_and_its_chroot},
         {"agrees with every spelling", agrees_with_every_spelling},
     };
     return check_run(CHECK_CASES(cases), argc, argv, NULL, NULL);

@@ -141,7 +141,7 @@ static int check_up(cli_patient *patient, const cli_options *options) {
     cli_settings *settings = &patient->command.settings;
     int code = cli_settings_read(settings, options->hosts, options->config);
     if (code == 0 && patient->path)
-        code = cli_path_check("PATH", patient->path, settings->hosts, CLI_PATH_LOCK);
+        code = cli_path_check("PATH", patient->path, settings->hosts, ZKL_PATH_LOCK);
     patient->command.connect = options->connect;
     return code ? code : examine(patient);
 }

@@ -45,7 +45,7 @@ static bool is_config_denied(void) {
 /* The servers answer as with a write, so none of them answers from what it has not heard yet. */
 static int look_for(const cli_guard *nodes, const cli_options *options) {
     cli_node_command command;
-    int code = cli_node_command_begin(&command, options, nodes->nodes[0], CLI_PATH_READ);
+    int code = cli_node_command_begin(&command, options, nodes->nodes[0], ZKL_PATH_READ);
     if (code == 0)
         code = cli_node_command_write(&command, nodes, NULL);
     else if (code == EX_USAGE && is_config_denied())

@@ -14,7 +14,7 @@
 
 static int check_node(const char *source, const char *node) {
     int32_t sequence;
-    const char *problem = cli_path_problem(node, "", CLI_PATH_WRITE);
+    const char *problem = zkl_path_problem(node, "", ZKL_PATH_WRITE);
     if (!problem && !zkl_znode_parse(strrchr(node, '/') + 1, &sequence))
         problem = "a lock's node expected, such as those of $ZKLOCK_NODE";
     if (!problem)
@@ -64,7 +64,7 @@ void cli_guard_free(cli_guard *guard) {
 /* ---- the command ---- */
 
 int cli_node_command_begin(cli_node_command *command, const cli_options *options, const char *path,
-                           cli_path_use use) {
+                           zkl_path_use use) {
     *command = (cli_node_command){.connect = options->connect};
     int code = cli_settings_read(&command->settings, options->hosts, options->config);
     if (code == 0)

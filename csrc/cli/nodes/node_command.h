@@ -36,7 +36,7 @@ typedef struct cli_node_command {
 /* Reads the configuration, checks the path, connects, and waits for a session. Returns 0, or an
  * exit code after a complaint. In both cases the caller calls cli_node_command_end. */
 int cli_node_command_begin(cli_node_command *command, const cli_options *options, const char *path,
-                           cli_path_use use);
+                           zkl_path_use use);
 
 /* Does one operation. Returns 0, or an exit code after a complaint that names the path. */
 int cli_node_command_do(cli_node_command *command, const zkl_op *op);
@@ -57,7 +57,7 @@ void cli_node_command_end(cli_node_command *command);
 
 /* What a subcommand does at one path. */
 typedef struct cli_node_task {
-    cli_path_use use;
+    zkl_path_use use;
     /* Called with a session. Returns an exit code. */
     int (*run)(cli_node_command *command, const char *path, void *to);
     void *to; /* the options, too, are read into it */

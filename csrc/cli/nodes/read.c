@@ -39,7 +39,7 @@ static int read_node(cli_node_command *command, const char *path, void *to) {
 int cli_get(int argc, char **argv) {
     bool stat = false;
     cli_options options = cli_options_of(argc, argv, &get_syntax, CLI_NODE_CONNECT);
-    return cli_node_command_run(&options, &(cli_node_task){CLI_PATH_READ, read_node, &stat});
+    return cli_node_command_run(&options, &(cli_node_task){ZKL_PATH_READ, read_node, &stat});
 }
 
 /* ---- ls ---- */
@@ -65,5 +65,5 @@ static int list(cli_node_command *command, const char *path, void *to) {
 
 int cli_ls(int argc, char **argv) {
     cli_options options = cli_options_of(argc, argv, &ls_syntax, CLI_NODE_CONNECT);
-    return cli_node_command_run(&options, &(cli_node_task){CLI_PATH_READ, list, NULL});
+    return cli_node_command_run(&options, &(cli_node_task){ZKL_PATH_READ, list, NULL});
 }

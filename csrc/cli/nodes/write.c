@@ -22,7 +22,7 @@ typedef struct wanted {
     cli_guard guard;
     zkl_op op;
     int64_t version; /* of the data; -1: any */
-    cli_path_use use;
+    zkl_path_use use;
     bool input;
 } wanted;
 
@@ -163,7 +163,7 @@ static const cli_syntax create_syntax = {.table = create_table, .help = create_h
 int cli_create(int argc, char **argv) {
     wanted write = {.options = cli_options_of(argc, argv, &create_syntax, CLI_NODE_CONNECT),
                     .op = {.kind = ZKL_OP_CREATE},
-                    .use = CLI_PATH_CREATE};
+                    .use = ZKL_PATH_CREATE};
     const int code = run(&write, 1, 2, "PATH [VALUE]");
     cli_guard_free(&write.guard);
     return code;
@@ -195,7 +195,7 @@ int cli_set(int argc, char **argv) {
     wanted write = {.options = cli_options_of(argc, argv, &set_syntax, CLI_NODE_CONNECT),
                     .op = {.kind = ZKL_OP_SET},
                     .version = -1,
-                    .use = CLI_PATH_WRITE};
+                    .use = ZKL_PATH_WRITE};
     const int code = run(&write, 2, 2, "PATH VALUE");
     cli_guard_free(&write.guard);
     return code;
@@ -224,7 +224,7 @@ int cli_delete(int argc, char **argv) {
     wanted write = {.options = cli_options_of(argc, argv, &delete_syntax, CLI_NODE_CONNECT),
                     .op = {.kind = ZKL_OP_DELETE},
                     .version = -1,
-                    .use = CLI_PATH_DELETE};
+                    .use = ZKL_PATH_DELETE};
     const int code = run(&write, 1, 1, "PATH");
     cli_guard_free(&write.guard);
     return code;

@@ -42,7 +42,7 @@ static int check_apart(const struct run_options *options, size_t index) {
 static int check_paths(const struct run *run) {
     for (size_t i = 0; i < run->options.count; i++) {
         const int code = cli_path_check(i == 0 ? "PATH" : "--also", run->options.paths[i],
-                                        run->settings.hosts, CLI_PATH_LOCK);
+                                        run->settings.hosts, ZKL_PATH_LOCK);
         if (code)
             return code;
         const int apart = check_apart(&run->options, i);

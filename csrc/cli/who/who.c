@@ -199,7 +199,7 @@ int cli_who(int argc, char **argv) {
         return code;
     cli_node_command command;
     const cli_search search = {argv[optind], who.below, options.connect};
-    code = cli_node_command_begin(&command, &options, search.path, CLI_PATH_READ);
+    code = cli_node_command_begin(&command, &options, search.path, ZKL_PATH_READ);
     if (code == 0 && who.follow)
         code = show_for_ever(&search, &command.connection, who.json);
     else if (code == 0)
