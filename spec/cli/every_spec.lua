@@ -170,6 +170,14 @@ describe("zklock run --every #once", function()
     --- A run behind a proxy, which is about to send its n-th transaction: the first asks for the time.
     local function behind(proxy, ...) return start { env = { ZKLOCK_SERVERS = proxy.hosts }, ... } end
 
+    local function has_passed_on_term(one)
+      one:signal("term")
+      wait.eventually(function()
+        local status = running.read(("/proc/%d/status"):format(one.pid))
+        return status:find "\nShdPnd:\t0+\n" and status:find "\nState:\tS"
+      end)
+    end
+
     it("runs the command once, whether the servers have written the mark or not", function()
       for _, verb in ipairs { "lose_reply", "cut_before" } do
         for n = 1, 2 do
@@ -203,11 +211,7 @@ describe("zklock run --every #once", function()
       assert.truthy(here.tree:exists(mark()))
       local session = running.children(one.pid)
       running.signal(session, "sigstop")
-      one:signal("term")
-      wait.eventually(function() -- the front has passed it on
-        local status = running.read(("/proc/%d/status"):format(one.pid))
-        return status:find "\nShdPnd:\t0+\n" and status:find "\nState:\tS"
-      end)
+      has_passed_on_term(one)
       proxy:heal()
       wait.eventually(function() return not proxy:is_holding() end)
       running.signal(session, "sigcont")
@@ -242,11 +246,50 @@ describe("zklock run --every #once", function()
       proxy:heal()
     end)
 
+    --- A run with --mark after whose command has begun: the next transaction is its mark.
+    local function before_mark(proxy, ...)
+      local words = { "--once", "--mark", "after", ... }
+      for _, word in ipairs { here.path, "sh", "-c", "echo began; cat" } do words[#words + 1] = word end
+      local one = behind(proxy, unpack(words))
+      assert.equal("began", one:read_line(here.patience))
+      return one
+    end
+
+    -- It gave the mark up, and the next machine ran the command again.
+    it("waits a moment for the mark after the command when TERM comes, and ends as the command did", function()
+      local proxy = here:proxy()
+      local ended, soon
+      repeat
+        local one = before_mark(proxy)
+        proxy:hold_reply("multi")
+        one:close_input()
+        wait.eventually(function() return proxy:is_holding() end)
+        local late = wait.now() + 0.25
+        has_passed_on_term(one)
+        proxy:heal()
+        ended = { one:wait() }
+        soon = wait.now() < late
+        local marked = here.tree:exists(mark())
+        if marked then here.tree:delete(mark()) end
+      until ended[2] == 0 or soon -- otherwise the moment may have been over
+      assert.same({ 0, 0 }, ended)
+    end)
+
+    it("ends with 76 when its session process is killed while it writes the mark before the command", function()
+      local proxy = here:proxy()
+      proxy:hold_reply("multi", 2)
+      local one = behind(proxy, "--session", "4", "--once", here.path, "echo", "ran")
+      wait.eventually(function() return proxy:is_holding() end)
+      running.signal(running.children(one.pid), "sigkill")
+      assert.equal(UNKNOWN, (one:wait()))
+      assert.same({ "", "zklock: unknown: the mark of " .. here.path .. "\n" }, { one:stdout(), one:stderr() })
+      proxy:heal()
+    end)
+
     -- It ended with 0, as the command had, and the next machine ran it again.
     it("ends with 76 when its session process is killed while it writes the mark after the command", function()
       local proxy, report = here:proxy(), folder.file("killed.prom", "")
-      local one = behind(proxy, "--session", "4", "--report", report, "--once", "--mark", "after", here.path, "cat")
-      here:becomes(1)
+      local one = before_mark(proxy, "--session", "4", "--report", report)
       proxy:hold_before("multi")
       one:close_input()
       wait.eventually(function() return proxy:is_holding() end)

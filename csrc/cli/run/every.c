@@ -47,8 +47,7 @@ static bool check_command(struct session *session) {
 }
 
 /* A run that is stopped waits a moment for a mark that is on its way. */
-static void await_answer(struct session *session, const zkl_once *once) {
-    const bool writes = session->run->options.mark == RUN_MARK_BEFORE;
+static void await_answer(struct session *session, const zkl_once *once, bool writes) {
     zkl_nanos end = ZKL_NEVER;
     while (once && !session->connection.answered && zkl_now() < end) {
         const bool stopped = cli_session_stopped(session);
@@ -92,15 +91,17 @@ bool cli_every_begin(struct session *session) {
         return true;
     if (!check_command(session))
         return false;
+    const bool writes = options->mark == RUN_MARK_BEFORE;
+    atomic_store(&session->page->marking, writes);
     const uint64_t tag = cli_connection_ask(&session->connection);
-    zkl_once *once = zkl_once_ask(session->contender, options->every,
-                                  options->mark == RUN_MARK_BEFORE, tag, deadline_of(session));
-    await_answer(session, once);
+    zkl_once *once =
+        zkl_once_ask(session->contender, options->every, writes, tag, deadline_of(session));
+    await_answer(session, once, writes);
     const zkl_status status = status_of(session, once);
     const double left = once && session->connection.answered ? zkl_once_left(once) : 0;
     zkl_once_drop(once);
     if (cli_session_stopped(session))
-        end_stopped(session, options->mark == RUN_MARK_BEFORE, status == ZKL_OK && left <= 0);
+        end_stopped(session, writes, status == ZKL_OK && left <= 0);
     else if (status != ZKL_OK)
         end_failed(session, status);
     else if (left > 0)
@@ -113,8 +114,7 @@ bool cli_every_finish(struct session *session) {
         return true;
     const uint64_t tag = cli_connection_ask(&session->connection);
     zkl_once *once = zkl_once_mark(session->contender, tag, deadline_of(session));
-    while (once && !session->connection.answered && !session->signal) /* the watcher has ended */
-        cli_session_turn(session, ZKL_NEVER);
+    await_answer(session, once, true);
     const zkl_status status = status_of(session, once);
     zkl_once_drop(once);
     const bool stopped = session->signal && !session->connection.answered;

@@ -189,6 +189,11 @@ static void turn(struct front *front) {
 
 /* ---- the end ---- */
 
+/* Is the mark written? */
+static void end_unknown(struct front *front) {
+    cli_page_end(front->page, EX_PROTOCOL, "error", "unknown: the mark of %s", front->run->shown);
+}
+
 /* The session has died without an outcome. */
 static void end_without_session(struct front *front) {
     struct page *page = front->page;
@@ -199,6 +204,8 @@ static void end_without_session(struct front *front) {
         cli_reaper_kill_all(page, ended, front); /* the watcher, which has nothing to do */
         if (front->signal)
             cli_page_end_signal(page, front->signal, "signal");
+        else if (atomic_load(&page->marking))
+            end_unknown(front);
         else
             cli_page_end(page, EX_SOFTWARE, "error", "the session process of zklock was killed");
         return;
@@ -208,7 +215,7 @@ static void end_without_session(struct front *front) {
         cli_warn("the session process of zklock was killed: others wait until its session has "
                  "expired");
     if (front->run->options.mark == RUN_MARK_AFTER && cli_page_has_succeeded(page))
-        cli_page_end(page, EX_PROTOCOL, "error", "unknown: the mark of %s", front->run->shown);
+        end_unknown(front);
 }
 
 /* The last thing that a run does: it exits with the code, or dies of the signal. */

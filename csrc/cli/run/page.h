@@ -50,12 +50,13 @@ struct page {
     _Atomic zkl_nanos lead;    /* KILL when so much validity is left */
     _Atomic zkl_nanos killing; /* when a process last killed descendants, until none is left */
     atomic_int phase, reason;
-    atomic_bool ended;  /* zklock has sent TERM or KILL for the reason */
-    atomic_bool left;   /* the session process is dead: nobody renews `until` */
-    atomic_int said;    /* enum page_fate: reported with a descendant that cannot be killed */
-    atomic_int command; /* process id of the command */
-    atomic_int status;  /* of waitpid */
-    atomic_int failed;  /* errno of the fork that failed */
+    atomic_bool ended;   /* zklock has sent TERM or KILL for the reason */
+    atomic_bool marking; /* with `--mark before`: the mark was asked for */
+    atomic_bool left;    /* the session process is dead: nobody renews `until` */
+    atomic_int said;     /* enum page_fate: reported with a descendant that cannot be killed */
+    atomic_int command;  /* process id of the command */
+    atomic_int status;   /* of waitpid */
+    atomic_int failed;   /* errno of the fork that failed */
     /* written before the watcher is told to start, or before the session exits */
     zkl_nanos granted;
     int64_t token;

@@ -162,7 +162,8 @@ static void see_questions(struct session *session) {
 }
 
 bool cli_session_stopped(const struct session *session) {
-    return session->signal || session->front_gone || !session->watcher;
+    const bool waits = atomic_load(&session->page->phase) < PAGE_EMPTY;
+    return session->signal || (waits && (session->front_gone || !session->watcher));
 }
 
 static void watch_engine(struct session *session) {

@@ -54,7 +54,8 @@ struct session {
 
 /* Waits until something happens, or until the moment, and sees to it. */
 void cli_session_turn(struct session *session, zkl_nanos until);
-/* Is the wait to end, because of a signal, or because another process of the run is gone? */
+/* Is the wait to end, because of a signal, or because another process of the run is gone? When the
+ * command has ended, the others are no longer needed. */
 bool cli_session_stopped(const struct session *session);
 
 /* The outcome of a wait that was stopped. */
