@@ -89,9 +89,13 @@ local NONSENSE = "\0\0\0\48" .. ("\170\85nonsense"):rep(5):sub(1, 48)
 ---@param bytes string? default: a frame of 48 bytes that answers no request
 function proxy:garbage(bytes) call(self, "garbage", bytes or NONSENSE) end
 
---- Closes all links now. New ones are accepted.
+--- Closes all links now: a client that is sending meets a reset, another one the end. New ones are accepted.
 ---@return integer count of links that were there
 function proxy:cut() return call(self, "cut") end
+
+--- Ends all links for the clients without a reset, as a server does that ends. New ones are accepted.
+---@return integer count of links that were there
+function proxy:hang_up() return call(self, "hang_up") end
 
 --- Resets all links on the clients' side only: the servers' side stays open, and silent, until `heal`. New ones are
 --- accepted.

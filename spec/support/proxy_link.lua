@@ -47,6 +47,14 @@ function link:cut()
   finish(self)
 end
 
+--- Ends the link as a server does that ends: the client reads what was sent, then the end. It is over when the client
+--- has hung up.
+function link:hang_up()
+  if self.over or self.lost then return end
+  self.lost = true
+  self.to_client:push({ fin = true }, self.proxy.delay)
+end
+
 --- Cuts the link for the client alone, with a reset, as a firewall does: for the server it stays open, and silent,
 --- until the proxy heals. What the server sends is thrown away.
 function link:desert()

@@ -161,6 +161,8 @@ function verbs.garbage(bytes) each_link(function(one) one:inject(bytes) end) end
 
 function verbs.cut() return each_link(link.cut) end
 
+function verbs.hang_up() return each_link(link.hang_up) end
+
 function verbs.desert() return each_link(link.desert) end
 
 function verbs.forget_how(op)
