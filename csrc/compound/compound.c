@@ -183,6 +183,8 @@ static bool step_waiting(zkl_compound_lock *lock) {
 }
 
 void zkl_compounds_step(zkl_line_common *common) {
+    if (!common->dirty_compounds.first)
+        return;
     zkl_list later = {0};
     zkl_compound_lock *lock;
     while ((lock = ZKL_FIRST(&common->dirty_compounds, zkl_compound_lock, item))) {

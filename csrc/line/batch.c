@@ -220,6 +220,10 @@ typedef struct gathering {
     size_t count, creates, counts, bytes;
 } gathering;
 
+static void empty(gathering *g) {
+    g->count = g->creates = g->counts = g->bytes = 0;
+}
+
 /* Its line is settled when all is sent: lists come behind the batches. */
 static void settle_later(zkl_line *line) {
     if (line->is_sent)
@@ -310,7 +314,8 @@ static batch *batch_new(zkl_line_common *common, size_t members, const zkl_line 
 /* The port's answer. */
 static int transact(zkl_line_common *common, const gathering *g, const zkl_line *marked) {
     zkl_port *port = common->context->port;
-    zkl_op ops[2 * MEMBERS_MOST + ZKL_MARK_OPS] = {{.path = NULL}};
+    zkl_op ops[2 * MEMBERS_MOST + ZKL_MARK_OPS];
+    memset(ops, 0, (2 * g->count + ZKL_MARK_OPS) * sizeof *ops);
     batch *b = batch_new(common, g->count, marked);
     int rc = b && fill(b, ops, g) ? ZOK : ZMARSHALLINGERROR;
     if (rc == ZOK)
@@ -356,7 +361,7 @@ static void send_gathered(zkl_line_common *common, gathering *g) {
             zkl_line_retry_later(c->line);
         }
     }
-    *g = (gathering){.count = 0};
+    empty(g);
 }
 
 static size_t size_of(const zkl_contender *c) {
@@ -388,7 +393,8 @@ static bool may_join(const zkl_contender *c) {
 
 static void flush(zkl_line_common *common) {
     zkl_outbox *outbox = &common->outbox;
-    gathering g = {.count = 0};
+    gathering g;
+    empty(&g);
     outbox->urgent = false;
     ZKL_EACH (zkl_dispatch, dispatch, &outbox->due, item) {
         zkl_contender *c = contender_of(dispatch);

@@ -76,9 +76,9 @@ static bool is_busy(const zkl_outbox *outbox) {
 }
 
 bool zkl_outbox_schedule(zkl_outbox *outbox, zkl_timers *timers, zkl_nanos now) {
-    const zkl_nanos next = outbox->flushed + zkl_pace_gap(&outbox->pace);
-    const bool due = outbox->due.first,
-               ready = due && (outbox->urgent || !is_busy(outbox) || next <= now);
+    const bool due = outbox->due.first;
+    const zkl_nanos next = due ? outbox->flushed + zkl_pace_gap(&outbox->pace) : 0;
+    const bool ready = due && (outbox->urgent || !is_busy(outbox) || next <= now);
     if (!due || ready)
         zkl_timer_clear(timers, &outbox->timer);
     else if (outbox->timer.at != next)

@@ -26,13 +26,17 @@ static zkl_directory *set_of(const zkl_directories *directories, const char *pat
     return directories->notes + zkl_path_hash(path, strlen(path)) % SETS * WAYS;
 }
 
-/* NULL: it is not among them. */
-static zkl_directory *find(const zkl_directories *directories, const char *path) {
-    zkl_directory *set = directories->notes ? set_of(directories, path) : NULL;
-    for (size_t i = 0; set && i < WAYS; i++)
+/* NULL: it is not in this set. */
+static zkl_directory *find_in(zkl_directory *set, const char *path) {
+    for (size_t i = 0; i < WAYS; i++)
         if (set[i].path && strcmp(set[i].path, path) == 0)
             return &set[i];
     return NULL;
+}
+
+/* NULL: it is not among them. */
+static zkl_directory *find(const zkl_directories *directories, const char *path) {
+    return directories->notes ? find_in(set_of(directories, path), path) : NULL;
 }
 
 /* Its note, which is the first of its set then. NULL: no memory. */
@@ -41,7 +45,7 @@ static zkl_directory *note_of(zkl_directories *directories, const char *path) {
         directories->notes = calloc(NOTES, sizeof *directories->notes);
     if (!directories->notes)
         return NULL;
-    zkl_directory *set = set_of(directories, path), *known = find(directories, path);
+    zkl_directory *set = set_of(directories, path), *known = find_in(set, path);
     zkl_directory note = known ? *known
                                : (zkl_directory){.path = strdup(path),
                                                  .no_node = true,

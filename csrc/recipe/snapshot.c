@@ -151,9 +151,21 @@ void zkl_snapshot_clear(zkl_snapshot *snapshot) {
     snapshot->count = 0;
 }
 
+/* Among so few a name is found sooner than its sequence is read. */
+enum { FEW = 4 };
+
+static size_t find_by_name(const zkl_snapshot *snapshot, const char *name) {
+    for (size_t i = 0; i < snapshot->count; i++)
+        if (strcmp(snapshot->children[i].name, name) == 0)
+            return i;
+    return ZKL_NOT_FOUND;
+}
+
 size_t zkl_snapshot_find(const zkl_snapshot *snapshot, const char *name) {
     zkl_child key = {.name = (char *)name};
-    if (!snapshot->count || !zkl_znode_parse(name, &key.sequence))
+    if (snapshot->count <= FEW)
+        return find_by_name(snapshot, name);
+    if (!zkl_znode_parse(name, &key.sequence))
         return ZKL_NOT_FOUND;
     const zkl_child *found =
         bsearch(&key, snapshot->children, snapshot->count, sizeof key, by_sequence);

@@ -92,11 +92,13 @@ void zkl_heart_advance(zkl_heart *heart) {
          * again */
         return;
     const zkl_nanos now = zkl_context_now(heart->context);
-    if (due(heart, now) <= now)
+    zkl_nanos next = due(heart, now);
+    if (next <= now) {
         beat(heart, now);
+        next = due(heart, now);
+    }
     if (heart->beating)
         return;
-    const zkl_nanos next = due(heart, now);
     if (!heart->timer.at || heart->timer.at > next)
         zkl_timer_set(&heart->context->timers, &heart->timer, next);
 }

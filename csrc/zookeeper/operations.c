@@ -161,74 +161,51 @@ static int perform(zkl_port *port, const zkl_op *op, bool watch, zkl_return back
 
 /* ---- a transaction ---- */
 
-/* The buffers for a transaction's answer. The library reads the ops only during the call. */
+/* What the library fills for one operation, and what it was asked for. */
+typedef struct part {
+    struct Stat stat;
+    char *asked; /* of a create: the requested path ... */
+    char *made;  /* ... and the created one */
+    bool sequence;
+} part;
+
+/* The buffers for a transaction's answer. They are one piece of memory: in the order of their
+ * alignment, behind `outcomes`. The library reads the ops only during the call. */
 typedef struct transaction {
     size_t count;
+    part *parts;
     zoo_op_t *ops;
     zoo_op_result_t *results;
-    struct Stat *stats;
-    char **asked; /* of creates: the requested path ... */
-    char **made;  /* ... and behind it, in the same piece of memory, the created one */
-    bool *sequence;
-    zkl_op_result *outcomes;
+    zkl_op_result outcomes[];
 } transaction;
 
-static void transaction_free(void *load) {
-    transaction *t = load;
-    for (size_t i = 0; t->asked && i < t->count; i++)
-        free(t->asked[i]);
-    free(t->asked);
-    free(t->made);
-    free(t->sequence);
-    free(t->outcomes);
-    free(t->stats);
-    free(t->results);
-    free(t->ops);
-    free(t);
+/* Bytes for the paths of a create; the library truncates the second one if it does not fit. */
+static size_t text_of(const zkl_op *op) {
+    return op->kind == ZKL_OP_CREATE ? 2 * (strlen(op->path) + 1) + SEQUENCE_MOST : 0;
 }
 
-static transaction *transaction_new(size_t count) {
-    transaction *t = calloc(1, sizeof *t);
-    if (!t)
-        return NULL;
-    t->count = count;
-    t->ops = calloc(count, sizeof *t->ops);
-    t->results = calloc(count, sizeof *t->results);
-    t->stats = calloc(count, sizeof *t->stats);
-    t->asked = calloc(count, sizeof *t->asked);
-    t->made = calloc(count, sizeof *t->made);
-    t->sequence = calloc(count, sizeof *t->sequence);
-    t->outcomes = calloc(count, sizeof *t->outcomes);
-    if (t->ops && t->results && t->stats && t->asked && t->made && t->sequence && t->outcomes)
-        return t;
-    transaction_free(t);
-    return NULL;
-}
-
-/* The library truncates a path that does not fit. */
-static bool add_create(transaction *t, size_t i, const zkl_op *op) {
-    const size_t length = strlen(op->path), room = length + SEQUENCE_MOST + 1;
-    t->asked[i] = calloc(1, length + 1 + room);
-    if (!t->asked[i])
-        return false;
-    memcpy(t->asked[i], op->path, length);
-    t->made[i] = t->asked[i] + length + 1;
-    t->sequence[i] = op->sequential;
+static void add_create(transaction *t, size_t i, const zkl_op *op, char *text) {
+    part *p = &t->parts[i];
+    const size_t length = strlen(op->path) + 1;
+    p->asked = memcpy(text, op->path, length);
+    p->made = text + length;
+    p->sequence = op->sequential;
     zoo_create_op_init(&t->ops[i], op->path, op->data, (int)op->length, acl_of(op->acl),
-                       mode_of(op), t->made[i], (int)room);
-    return true;
+                       mode_of(op), p->made, (int)(length + SEQUENCE_MOST));
 }
 
-static bool add(transaction *t, size_t i, const zkl_op *op) {
+static void add(transaction *t, size_t i, const zkl_op *op, char *text) {
     switch (op->kind) {
     case ZKL_OP_CREATE:
-        return add_create(t, i, op);
+        add_create(t, i, op, text);
+        return;
     case ZKL_OP_SET:
-        zoo_set_op_init(&t->ops[i], op->path, op->data, (int)op->length, op->version, &t->stats[i]);
-        return true;
+        zoo_set_op_init(&t->ops[i], op->path, op->data, (int)op->length, op->version,
+                        &t->parts[i].stat);
+        return;
     case ZKL_OP_DELETE:
         zoo_delete_op_init(&t->ops[i], op->path, op->version);
-        return true;
+        return;
     case ZKL_OP_CHECK:
     case ZKL_OP_GET:
     case ZKL_OP_EXISTS:
@@ -237,7 +214,27 @@ static bool add(transaction *t, size_t i, const zkl_op *op) {
         break;
     }
     zoo_check_op_init(&t->ops[i], op->path, op->version);
-    return true;
+}
+
+/* NULL: no memory */
+static transaction *transaction_new(const zkl_op *ops, size_t count) {
+    size_t bytes = sizeof(transaction) + count * (sizeof(zkl_op_result) + sizeof(part) +
+                                                  sizeof(zoo_op_t) + sizeof(zoo_op_result_t));
+    for (size_t i = 0; i < count; i++)
+        bytes += text_of(&ops[i]);
+    transaction *t = calloc(1, bytes);
+    if (!t)
+        return NULL;
+    t->count = count;
+    t->parts = (void *)(t->outcomes + count);
+    t->ops = (void *)(t->parts + count);
+    t->results = (void *)(t->ops + count);
+    char *text = (void *)(t->results + count);
+    for (size_t i = 0; i < count; i++) {
+        add(t, i, &ops[i], text);
+        text += text_of(&ops[i]);
+    }
+    return t;
 }
 
 static bool sets(const zoo_op_t *op) {
@@ -246,11 +243,12 @@ static bool sets(const zoo_op_t *op) {
 
 /* True if the answer has the right path for each create, and a moment for each write. */
 static bool is_whole(const transaction *t) {
-    for (size_t i = 0; i < t->count; i++)
-        if ((t->asked[i] &&
-             !zkl_outgoing_request_is_made(t->made[i], t->asked[i], t->sequence[i])) ||
-            (sets(&t->ops[i]) && t->stats[i].mzxid <= 0))
+    for (size_t i = 0; i < t->count; i++) {
+        const part *p = &t->parts[i];
+        if ((p->asked && !zkl_outgoing_request_is_made(p->made, p->asked, p->sequence)) ||
+            (sets(&t->ops[i]) && p->stat.mzxid <= 0))
             return false;
+    }
     return zkl_outgoing_request_are_done(t->results, t->count);
 }
 
@@ -261,13 +259,13 @@ static int outcome_of(const zoo_op_result_t *result) {
 
 static void on_transaction(int rc, const void *data) {
     zkl_outgoing_request *r = (zkl_outgoing_request *)data;
-    const transaction *t = r->load;
+    transaction *t = r->load;
     zkl_reply reply = {.rc = rc == ZOK && !is_whole(t) ? ZKL_CORRUPT : rc};
     for (size_t i = 0; i < t->count; i++)
         t->outcomes[i] = (zkl_op_result){
             .rc = outcome_of(&t->results[i]),
-            .path = t->made[i],
-            .stat = zkl_outgoing_request_stat(&t->stats[i]),
+            .path = t->parts[i].made,
+            .stat = zkl_outgoing_request_stat(&t->parts[i].stat),
         };
     reply.outcomes = t->outcomes;
     reply.count = t->count;
@@ -279,14 +277,11 @@ static int transact(zkl_port *port, const zkl_op *ops, size_t count, zkl_return 
     zkl_outgoing_request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_QUORUM);
     if (!r)
         return ZMARSHALLINGERROR;
-    transaction *t = transaction_new(count);
+    transaction *t = transaction_new(ops, count);
     if (!t)
         return zkl_outgoing_request_sent(r, ZMARSHALLINGERROR);
     r->load = t;
-    r->unload = transaction_free;
-    for (size_t i = 0; i < count; i++)
-        if (!add(t, i, &ops[i]))
-            return zkl_outgoing_request_sent(r, ZMARSHALLINGERROR);
+    r->unload = free;
     return zkl_outgoing_request_transact(r, (int)count, t->ops, t->results, on_transaction);
 }
 
