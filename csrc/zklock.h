@@ -654,6 +654,14 @@ ZKL_API zkl_query *zkl_query_participants(zkl_client *client, const char *path, 
  * of zkl_query_participants. */
 ZKL_API zkl_query *zkl_query_revoke(zkl_client *client, const char *path, bool leases, uint64_t tag,
                                     zkl_nanos deadline, bool once);
+/* Does a node with this fencing token hold at `path`, at a moment not before the call? For mutexes,
+ * both sides of a read-write lock, and semaphores. ZKL_OK: yes. ZKL_NOT_OWNER: no, which is also
+ * the answer if there is no such path, and to a hold that this client has given back.
+ * ZKL_BAD_ARGUMENT: the path is not that of a lock (zkl_path_is_lock), or the token is below 0. The
+ * other answers are those of zkl_query_participants. */
+ZKL_API zkl_query *zkl_query_check(zkl_client *client, const char *path, int64_t token,
+                                   uint64_t tag, zkl_nanos deadline, bool once);
+
 /* How many holders zkl_query_revoke has asked. Call it only after the ANSWER. */
 ZKL_API size_t zkl_revoked(zkl_query *query);
 

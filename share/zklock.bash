@@ -16,6 +16,7 @@ _zklock_options() {
     set) echo "$all --guard -v --if-version --stdin" ;;
     create) echo "$all --acl -c --container --guard -p --parents -s --sequential --stdin" ;;
     delete) echo "$all --guard -v --if-version" ;;
+    check) echo "$all -w --wait" ;;
     revoke | ls) echo "$all" ;;
     esac
 }
@@ -71,7 +72,7 @@ _zklock() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} at
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _zklock_words 'run who revoke held doctor get set create delete ls help -h --help -V --version' "$word"
+        _zklock_words 'run who check revoke held doctor get set create delete ls help -h --help -V --version' "$word"
         return
     fi
     if [[ $command == run ]]; then
@@ -82,7 +83,7 @@ _zklock() {
         fi
     fi
     case $before in
-    help) ((COMP_CWORD == 2)) && _zklock_words 'run who revoke held doctor get set create delete ls' "$word" ;;
+    help) ((COMP_CWORD == 2)) && _zklock_words 'run who check revoke held doctor get set create delete ls' "$word" ;;
     --config | --report) _zklock_files "$word" ;;
     --on-loss) _zklock_words 'kill term ignore' "$word" ;;
     --mark) _zklock_words 'before after' "$word" ;;

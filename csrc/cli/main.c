@@ -21,6 +21,7 @@ static const struct {
 } commands[] = {
     {"run", cli_run, "[OPTIONS] PATH [--] COMMAND [ARG...]", "run a command while holding a lock"},
     {"who", cli_who, "[OPTIONS] PATH", "show who holds a lock, and who waits for it"},
+    {"check", cli_check, "[OPTIONS] PATH TOKEN", "ask whether a holder has this fencing token"},
     {"revoke", cli_revoke, "[OPTIONS] PATH", "ask the holders of a lock to give it back"},
     {"doctor", cli_doctor, "[OPTIONS] [PATH]", "look for what could keep locks from working"},
     {"get", cli_get, "[OPTIONS] PATH", "write a node's data to standard output"},

@@ -87,6 +87,7 @@ int cli_options_expect(const cli_options *options, int least, int most, const ch
 /* ---- the subcommands: each gets its own name as argv[0], and returns the exit code ---- */
 
 int cli_who(int argc, char **argv);
+int cli_check(int argc, char **argv);
 int cli_revoke(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_get(int argc, char **argv);

@@ -6,6 +6,7 @@
 #include "line/line.h"
 #include "line/lines.h"
 #include "once/once.h"
+#include "query/audit.h"
 #include "query/listing.h"
 #include "query/query.h"
 #include "zklock.h"
@@ -60,7 +61,7 @@ static zkl_query *ask_at(zkl_client *client, zkl_query_kind asked, const char *p
     if (query) {
         zkl_listing *listing = &query->listing;
         query->ask.once = listing->once = once;
-        listing->names = revokes;
+        listing->scope = revokes ? ZKL_LISTING_NAMES : ZKL_LISTING_NODES;
         if (!sound)
             listing->status = ZKL_BAD_ARGUMENT;
         else if (!zkl_listing_init(listing, &client->context, full, leases))
@@ -79,6 +80,24 @@ zkl_query *zkl_query_participants(zkl_client *client, const char *path, bool lea
 zkl_query *zkl_query_revoke(zkl_client *client, const char *path, bool leases, uint64_t tag,
                             zkl_nanos deadline, bool once) {
     return ask_at(client, ZKL_QUERY_REVOKE, path, leases, tag, deadline, once);
+}
+
+zkl_query *zkl_query_check(zkl_client *client, const char *path, int64_t token, uint64_t tag,
+                           zkl_nanos deadline, bool once) {
+    const bool sound = zkl_path_is_lock(path) && token >= 0;
+    char *full = zkl_client_full_path(client, path);
+    zkl_query *query = full ? make(client, ZKL_QUERY_CHECK, tag) : NULL;
+    if (query) {
+        zkl_audit *audit = &query->audit;
+        query->ask.once = once;
+        if (!sound)
+            audit->status = ZKL_BAD_ARGUMENT;
+        else if (!zkl_audit_init(audit, &client->lines.common, full, token, once))
+            audit->status = ZKL_NO_MEMORY;
+        audit->done = audit->status != ZKL_OK;
+    }
+    free(full);
+    return start(query, deadline);
 }
 
 size_t zkl_revoked(zkl_query *query) {

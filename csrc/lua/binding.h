@@ -32,6 +32,8 @@ void zkl_metatable(lua_State *L, const char *name, const luaL_Reg *methods);
 
 /* Pushes an integer where Lua has 64 bits for it, else a number, exact up to 2^53. */
 void zkl_push_token(lua_State *L, int64_t token);
+/* The token in argument `arg`, as such a number. */
+int64_t zkl_check_token(lua_State *L, int arg);
 
 /* Pushes a text that was stored when the module was opened: cannot fail. It is found by its
  * address. */
@@ -136,6 +138,8 @@ int zkl_lua_ask_flush(lua_State *L);
 int zkl_lua_ask_participants(lua_State *L);
 /* client:ask_revoke(path, leases, tag, moment, once) -> query; after its answer query:revoked() */
 int zkl_lua_ask_revoke(lua_State *L);
+/* client:ask_check(path, token, tag, moment, once) -> query: the answer is the result */
+int zkl_lua_ask_check(lua_State *L);
 /* client:notifier() -> notifier, or nil and the reason */
 int zkl_lua_notifier(lua_State *L);
 /* core.bell() -> a notifier that only rings, or nil and the reason */

@@ -123,6 +123,7 @@ void zkl_open_client(lua_State *L) {
         {"ask_flush", zkl_lua_ask_flush},
         {"ask_participants", zkl_lua_ask_participants},
         {"ask_revoke", zkl_lua_ask_revoke},
+        {"ask_check", zkl_lua_ask_check},
         {"perform", zkl_lua_do},
         {"perform_all", zkl_lua_do_all},
         {"ask_sync", zkl_lua_sync},

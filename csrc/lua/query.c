@@ -39,6 +39,17 @@ int zkl_lua_ask_revoke(lua_State *L) {
     return ask_at(L, zkl_query_revoke);
 }
 
+int zkl_lua_ask_check(lua_State *L) {
+    zkl_client *client = zkl_check_client(L, 1);
+    const char *path = luaL_checkstring(L, 2);
+    const int64_t token = zkl_check_token(L, 3);
+    const uint64_t tag = zkl_check_tag(L, 4);
+    const zkl_nanos deadline = zkl_check_moment(L, 5);
+    const bool once = lua_toboolean(L, 6);
+    void **box = zkl_new_box(L, ZKL_QUERY);
+    return zkl_fill_box(L, box, zkl_query_check(client, path, token, tag, deadline, once));
+}
+
 static int query_drop(lua_State *L) {
     zkl_query_drop(zkl_empty_box(L, ZKL_QUERY));
     return 0;

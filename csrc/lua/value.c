@@ -25,6 +25,12 @@ void zkl_push_token(lua_State *L, int64_t token) {
         lua_pushnumber(L, (lua_Number)token);
 }
 
+int64_t zkl_check_token(lua_State *L, int arg) {
+    if (sizeof(lua_Integer) >= sizeof(int64_t))
+        return luaL_checkinteger(L, arg);
+    return (int64_t)luaL_checknumber(L, arg);
+}
+
 static const char texts = 't'; /* its address is the key of the table of texts in the registry */
 
 static void push_texts(lua_State *L) {

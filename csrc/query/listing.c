@@ -24,6 +24,7 @@ static void forget(zkl_listing *listing) {
         free(listing->entries[i].identifier);
     free(listing->entries);
     listing->entries = NULL;
+    listing->found = NULL;
     zkl_snapshot_clear(&listing->snapshot);
 }
 
@@ -33,7 +34,8 @@ static int ask_for(zkl_listing *listing, size_t index) {
     if (!path)
         return ZMARSHALLINGERROR;
     const zkl_return back = {listing->receiver.id, READ, (int32_t)index};
-    const zkl_op op = {.kind = ZKL_OP_GET, .path = path};
+    const bool stats = listing->scope == ZKL_LISTING_HOLDERS;
+    const zkl_op op = {.kind = stats ? ZKL_OP_EXISTS : ZKL_OP_GET, .path = path};
     const int rc = context->port->call->perform(context->port, &op, false, back);
     free(path);
     return rc;
@@ -68,6 +70,19 @@ static void sum_up(zkl_listing *listing) {
     finish(listing, ZKL_OK);
 }
 
+/* Each entry is looked at once, in order. */
+static bool is_asked_about(zkl_listing *listing, const zkl_child *child) {
+    switch (listing->scope) {
+    case ZKL_LISTING_NODES:
+        return true;
+    case ZKL_LISTING_NAMES:
+        return false;
+    case ZKL_LISTING_HOLDERS:
+        return zkl_verdict_walk(&listing->walk, child);
+    }
+    return false;
+}
+
 /* Sends as many requests as may be on their way. */
 static void go_on(zkl_listing *listing) {
     int rc = ZOK;
@@ -76,7 +91,8 @@ static void go_on(zkl_listing *listing) {
         const size_t index = listing->next++;
         const bool lease = listing->snapshot.children[index].kind == ZKL_KIND_LEASE;
         listing->entries[index].gone = lease != listing->leases;
-        if (listing->entries[index].gone || listing->names)
+        if (listing->entries[index].gone ||
+            !is_asked_about(listing, &listing->snapshot.children[index]))
             continue;
         rc = ask_for(listing, index);
         listing->open += rc == ZOK;
@@ -98,6 +114,7 @@ static void list_answered(zkl_listing *listing, const zkl_reply *reply) {
         return;
     }
     listing->next = listing->open = 0;
+    listing->walk = (zkl_walk){0};
     listing->entries = calloc(count ? count : 1, sizeof *listing->entries);
     if (listing->entries)
         go_on(listing);
@@ -116,9 +133,13 @@ static bool keep(zkl_entry *entry, const zkl_reply *reply) {
 
 static void read_answered(zkl_listing *listing, size_t index, const zkl_reply *reply) {
     zkl_entry *entry = &listing->entries[index];
+    const bool stats = listing->scope == ZKL_LISTING_HOLDERS;
     listing->open--;
     entry->gone = reply->rc != ZOK; /* it has left since the list */
-    if (!entry->gone && !keep(entry, reply))
+    if (stats && !entry->gone && reply->stat->czxid == listing->token) {
+        listing->found = listing->snapshot.children[index].name;
+        finish(listing, ZKL_OK);
+    } else if (!stats && !entry->gone && !keep(entry, reply))
         finish(listing, ZKL_NO_MEMORY);
     else
         go_on(listing);

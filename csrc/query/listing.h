@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* listing: reads the line at a path: one list, then the nodes' data, some nodes at a time. Anybody
- * may have filled the directory, so the number of requests and the memory are bounded. */
+/* listing: reads the line at a path: one list, then the nodes, some at a time. Anybody may have
+ * filled the directory, so the number of requests and the memory are bounded. */
 #ifndef ZKL_LISTING_H
 #define ZKL_LISTING_H
 
@@ -13,6 +13,13 @@
 #define ZKL_LISTING_DATA_MOST 1024
 /* How many requests are on their way at a time. */
 #define ZKL_LISTING_WINDOW 64
+
+/* The nodes about which it asks once it has the list. */
+typedef enum zkl_listing_scope {
+    ZKL_LISTING_NODES,  /* all, for their data */
+    ZKL_LISTING_NAMES,  /* none */
+    ZKL_LISTING_HOLDERS /* those that hold, until one has the czxid `token` */
+} zkl_listing_scope;
 
 typedef struct zkl_entry {
     bool gone;
@@ -27,13 +34,16 @@ typedef struct zkl_listing {
     zkl_context *context;
     char *path;
     bool leases; /* true: lists only leases; false: everything else */
-    bool names;  /* needs only the names, not the nodes' data */
-    bool once;   /* one try: it ends if there is no link, or if a request fails */
+    zkl_listing_scope scope;
+    int64_t token;
+    bool once; /* one try: it ends if there is no link, or if a request fails */
     bool asked, done;
     zkl_status status; /* valid when done */
     zkl_snapshot snapshot;
     zkl_entry *entries; /* one for each child of the snapshot */
     size_t next, open;  /* the next entry to ask for; how many answers are on their way */
+    zkl_walk walk;      /* HOLDERS: over the entries before `next` */
+    const char *found;  /* HOLDERS: the name of the holder with that token; NULL: there is none */
     zkl_retry retry;    /* no request is sent while it runs */
 } zkl_listing;
 
@@ -49,7 +59,7 @@ void zkl_listing_again(zkl_listing *listing);
 /* Begins again after a pause, which is longer each time: the servers have answered, but not with a
  * result. */
 void zkl_listing_later(zkl_listing *listing);
-/* The index-th entry of those that still exist; only when done. */
+/* The index-th entry of those that still exist; only when done, and not of HOLDERS. */
 bool zkl_listing_at(const zkl_listing *listing, size_t index, zkl_participant *participant);
 
 #endif

@@ -69,6 +69,15 @@ static void check_revoke(zkl_ask *ask) {
         zkl_ask_end_unreached(ask);
 }
 
+static void check_audit(zkl_ask *ask) {
+    zkl_audit *audit = &query_of(ask)->audit;
+    if (!audit->done && zkl_ask_end_unreached(ask))
+        return;
+    zkl_audit_step(audit);
+    if (audit->done)
+        zkl_ask_answer(ask, audit->status);
+}
+
 static void begin(zkl_ask *ask) {
     zkl_outbox_hurry(&query_of(ask)->all->common->outbox);
 }
@@ -76,6 +85,7 @@ static void begin(zkl_ask *ask) {
 static void stop(zkl_ask *ask) {
     zkl_listing_stop(&query_of(ask)->listing);
     zkl_revocation_stop(&query_of(ask)->revocation, ask->all->context);
+    zkl_audit_stop(&query_of(ask)->audit);
 }
 
 static zkl_status end(zkl_ask *ask, zkl_status status) {
@@ -86,6 +96,7 @@ static zkl_status end(zkl_ask *ask, zkl_status status) {
 static void free_query(zkl_ask *ask) {
     zkl_revocation_stop(&query_of(ask)->revocation, ask->all->context);
     zkl_listing_free(&query_of(ask)->listing);
+    zkl_audit_free(&query_of(ask)->audit);
     free(query_of(ask));
 }
 
@@ -96,6 +107,7 @@ zkl_query *zkl_query_new(zkl_queries *all, zkl_query_kind asked, uint64_t tag) {
         [ZKL_QUERY_VALIDITY] = {begin, check_validity, NULL, end, free_query},
         [ZKL_QUERY_PARTICIPANTS] = {begin, check_participants, NULL, end, free_query},
         [ZKL_QUERY_REVOKE] = {begin, check_revoke, NULL, end, free_query},
+        [ZKL_QUERY_CHECK] = {begin, check_audit, NULL, end, free_query},
     };
     zkl_query *query = calloc(1, sizeof *query);
     if (!query)

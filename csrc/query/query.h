@@ -6,6 +6,7 @@
 
 #include "ask/ask.h"
 #include "line/contender.h"
+#include "query/audit.h"
 #include "query/revocation.h"
 
 typedef struct zkl_queries {
@@ -18,7 +19,8 @@ typedef enum zkl_query_kind {
     ZKL_QUERY_FLUSH,
     ZKL_QUERY_VALIDITY,
     ZKL_QUERY_PARTICIPANTS,
-    ZKL_QUERY_REVOKE
+    ZKL_QUERY_REVOKE,
+    ZKL_QUERY_CHECK
 } zkl_query_kind;
 
 struct zkl_query {
@@ -27,6 +29,7 @@ struct zkl_query {
     uint64_t departures;       /* FLUSH: how many contenders had departed when the host asked */
     zkl_listing listing;       /* PARTICIPANTS, REVOKE */
     zkl_revocation revocation; /* REVOKE */
+    zkl_audit audit;           /* CHECK */
 };
 
 /* NULL: no memory. The caller fills in the fields of the kind before the query starts. */

@@ -343,6 +343,27 @@ function Client:flush(timeout)
   return true
 end
 
+--- Asks the servers whether a caller, of any client, holds at `path` with this fencing token, at a moment not before
+--- the call: for mutexes, both sides of a read-write lock, and semaphores. Neither validity nor `max_hold` counts.
+---@param path string as for `mutex`
+---@param token integer as of `acquire`, `lock:token()`, `lease:token()` or $ZKLOCK_TOKEN
+---@param timeout number? seconds; nil waits for ever; 0 tries once
+---@return boolean? holds false also if there is no such path, and once this client has released the hold
+---@return string? err "timeout", "disconnected", "closed", "access denied", "auth failed", "too many", "forked",
+---  "cannot wait in phase NAME", "zookeeper: NAME"
+---@return string? why of "disconnected", as of `flush`
+function Client:check(path, token, timeout)
+  check.self(self, Client, "client:check")
+  check_path(self, path)
+  check.token(token, "token")
+  local deadline, once = check.deadline(timeout, "timeout")
+  local ok, answer = query(self, function(tag) return self.native:ask_check(path, token, tag, deadline, once) end)
+  if not ok and answer == "not owner" then return false end
+  if not ok then return self.waits:failure(answer) end
+  answer:drop()
+  return true
+end
+
 --- Counters since the client was created; `waiting`, `held`, `unwatched`, `watches` and `node_bytes` are current.
 --- `latency`: how many seconds the leader or a quorum takes to answer, smoothed; 0 before the first answer. `wait`:
 --- how long acquires and requests took, whatever the answer; `hold`: from each grant to its end; `heartbeat`: until the

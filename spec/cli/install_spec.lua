@@ -6,7 +6,7 @@ local file = require "spec.support.file"
 local folder = require "spec.support.folder"
 local process = require "spec.support.process"
 
-local SUBCOMMANDS = { "run", "who", "revoke", "held", "doctor", "get", "set", "create", "delete", "ls" }
+local SUBCOMMANDS = { "run", "who", "check", "revoke", "held", "doctor", "get", "set", "create", "delete", "ls" }
 
 local function run(...)
   local one = process.spawn { env = process.PLAIN, ... }

@@ -4,6 +4,7 @@
 local command = require "spec.support.command"
 local fixture = require "spec.support.fixture"
 local hidden = require "spec.support.hidden"
+local port = require "spec.support.port"
 local process = require "spec.support.process"
 local server = require "spec.support.server"
 local wait = require "spec.support.wait"
@@ -306,6 +307,56 @@ describe("zklock who #once", function()
     for _, words in ipairs { {}, { "x" }, { "/a", "/b" }, { "--yaml", "/a" } } do
       assert.equal(USAGE, zklock("who", unpack(words)).code)
     end
+  end)
+
+  describe("and check", function()
+    it("ends with 0 if the holder has this token, and with 1 if not", function()
+      local client = here:connect()
+      local lock, pool = client:mutex(here.path .. "/mutex"), client:semaphore(here.path .. "/pool", 2)
+      local token, lease = assert(lock:acquire(here.patience)), assert(pool:acquire(here.patience))
+      for _, held in ipairs { { "/mutex", token }, { "/pool", lease:token() } } do
+        local text = ("%d"):format(held[2])
+        assert.same({ code = 0, out = "", err = "" }, zklock("check", here.path .. held[1], text))
+        assert.same({ code = 0, out = "", err = "" }, zklock("check", "-w", "1m", here.path .. held[1], text))
+        assert.same({ code = BUSY, out = "", err = "" }, zklock("check", here.path .. held[1], text .. "0"))
+      end
+      lock:release()
+      lease:release()
+      assert(client:flush(here.patience))
+      assert.equal(BUSY, zklock("check", here.path .. "/mutex", ("%d"):format(token)).code)
+      assert.equal(BUSY, zklock("check", here.path .. "/none", "17").code)
+    end)
+
+    it("ends with 64 for a bad token or path", function()
+      for _, token in ipairs { "", "x", "1.5", "0x11", "9223372036854775808", "17 " } do
+        assert.same({ code = USAGE, out = "", err = "zklock: bad argument 'TOKEN': integer from 0 to "
+          .. "9223372036854775807 expected, got '" .. token .. "'\n" }, zklock("check", here.path, token))
+      end
+      for _, words in ipairs { {}, { here.path }, { "x", "17" }, { "/", "17" }, { here.path, "17", "18" },
+        { here.path, "-17" }, { "-w", "0", here.path, "17" } } do
+        assert.equal(USAGE, zklock("check", unpack(words)).code)
+      end
+    end)
+
+    it("ends with 77 if an ACL forbids it, and with 69 without a server", function()
+      local closed = { { perms = 4, scheme = "world", id = "anyone" } }
+      assert(here.tree:create(here.path, "", { parents = true, acl = closed }))
+      assert.same({ code = DENIED, out = "", err = "zklock: access denied: " .. here.path .. "\n" },
+        zklock("check", here.path, "17"))
+      local nobody = "127.0.0.1:" .. port.free()
+      local ended = command.run { "check", "-z", nobody, "-w", "0.3", here.path, "17" }
+      assert.same({ UNAVAILABLE, "" }, { ended.code, ended.out })
+      assert.matches("^zklock: disconnected: no session within 0.3 s: connection refused", ended.err)
+    end)
+
+    it("ends with 70 if there are too many children", function()
+      local paths = {}
+      for i = 1, 20001 do paths[i] = ("%s/x%d"):format(here.path, i) end
+      assert(here.tree:create(here.path, "", { parents = true }))
+      here.tree:create_all(paths)
+      assert.same({ code = 70, out = "", err = "zklock: too many: " .. here.path .. "\n" },
+        zklock("check", here.path, "17"))
+    end)
   end)
 
   describe("and revoke", function()

@@ -22,7 +22,7 @@ describe("docs/api.md", function()
       program[#program + 1], count = "do\n" .. block .. "\nend\n", count + 1
     end
     program[#program + 1] = "local stats = client:stats()\nclient:close()\nreturn stats"
-    assert.equal(13, count)
+    assert.equal(14, count)
     local text = table.concat(program):gsub("127%.0%.0%.1:2181", here.zk.hosts)
     local printed, print_before = {}, print
     rawset(_G, "print", function(line) printed[#printed + 1] = line end)

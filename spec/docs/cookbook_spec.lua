@@ -136,6 +136,18 @@ describe("a recipe #once", function()
     assert.equal("true\t1 1\t0 1\nfalse\t1 1\nfalse\t1 1\t9 0\n", said)
   end)
 
+  it("asks before it prints, and does not print for a former holder", function()
+    local said = run("Ask before an act that cannot be undone", [[
+      local printer = { write = function(_, label) print(label) end }
+    ]], [[
+      print(ok, printed)
+      print(print_label { path = "/shop/parcels/17", token = 17, label = "late" })
+      client:close()
+      print(pcall(print_label, { path = "/shop/parcels/17", token = 17, label = "late" }))
+    ]])
+    assert.equal("parcel 17\ntrue\ttrue\nfalse\n", (said:gsub("false\t[^\n]*nobody can say who holds: closed\n$", "")))
+  end)
+
   describe("for two locks in one transaction", function()
     local TITLE = "Write under two locks in one transaction"
     local DATABASE = ([[

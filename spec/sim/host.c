@@ -273,6 +273,7 @@ static void look_at_answer(const sim_question *q) {
     for (size_t i = 0; q->status == ZKL_OK && zkl_participant_at(q->query, i, &p); i++)
         SIM_CHECK(p.node && p.kind);
     zkl_revoked(q->query);
+    SIM_CHECK(!q->is_of_past || q->status != ZKL_OK);
 }
 
 static void drop_answered(sim_host *host) {
@@ -510,6 +511,18 @@ static sim_question *question(sim_host *host, zkl_query *query, uint64_t tag) {
     return q;
 }
 
+/* Whether the token of one of its callers holds. A node that is shared stays with the next caller,
+ * and the token of a read under a write is that of the write. */
+static void ask_for_hold(sim_host *host, const sim_caller *c, uint64_t tag, zkl_nanos deadline) {
+    const sim_place place = c ? (sim_place)__builtin_ctzll(c->places) : sim_any(PLACES);
+    const bool over = c && c->is_granted && !holds(c) && !c->is_shared && !c->is_under;
+    zkl_query *query = zkl_query_check(host->client, path_of(host, place), c ? c->token : 0, tag,
+                                       deadline, sim_once_in(4));
+    sim_question *q = question(host, query, tag);
+    if (q)
+        q->is_of_past = over;
+}
+
 void sim_host_ask(sim_host *host) {
     if (!host->client || host->machine.stopped_until > sim_now)
         return;
@@ -521,7 +534,7 @@ void sim_host_ask(sim_host *host) {
     const bool leases = place == PLACE_POOL;
     sim_caller *c = any_caller(host);
     zkl_query *query = NULL;
-    switch (sim_any(5)) {
+    switch (sim_any(6)) {
     case 0:
         query = zkl_query_session(host->client, tag, deadline);
         break;
@@ -534,8 +547,11 @@ void sim_host_ask(sim_host *host) {
     case 3:
         query = zkl_query_participants(host->client, path, leases, tag, deadline, sim_once_in(4));
         break;
-    default:
+    case 4:
         query = zkl_query_revoke(host->client, path, leases, tag, deadline, sim_once_in(4));
+        break;
+    default:
+        ask_for_hold(host, c, tag, deadline);
     }
     question(host, query, tag);
     sim_leave(before);

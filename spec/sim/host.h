@@ -76,6 +76,7 @@ typedef struct sim_question {
     uint64_t tag;
     bool is_answered;
     zkl_status status;
+    bool is_of_past; /* about a hold that was over when it was asked: yes would be wrong */
 } sim_question;
 
 struct sim_host {

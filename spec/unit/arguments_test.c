@@ -475,6 +475,20 @@ static void only_the_holders_of_a_lock_are_asked_to_release(void) {
     CHECK_INT(answered(zkl_query_participants(&client, "/", false, TAG, ZKL_NEVER, false)), ZKL_OK);
 }
 
+static zkl_status check_at(const char *path, int64_t token) {
+    return answered(zkl_query_check(&client, path, token, TAG, ZKL_NEVER, false));
+}
+
+static void only_the_token_of_a_lock_is_checked(void) {
+    for (size_t i = 0; i < NO_LOCKS; i++) {
+        check_note("path: %s", no_locks[i]);
+        CHECK_INT(check_at(no_locks[i], 17), ZKL_BAD_ARGUMENT);
+    }
+    CHECK_INT(check_at("/a", -1), ZKL_BAD_ARGUMENT);
+    CHECK_INT(check_at("/a", 0), ZKL_OK);
+    CHECK_INT(check_at("/a", INT64_MAX), ZKL_OK);
+}
+
 static void every_drop_and_free_accepts_null(void) {
     zkl_free(NULL);
     zkl_drop(NULL);
@@ -518,6 +532,7 @@ static const check_case cases[] = {
     {"the nodes of the servers are read-only", the_nodes_of_the_servers_are_read_only},
     {"only the holders of a lock are asked to release",
      only_the_holders_of_a_lock_are_asked_to_release},
+    {"only the token of a lock is checked", only_the_token_of_a_lock_is_checked},
 };
 
 int main(int argc, char **argv) {

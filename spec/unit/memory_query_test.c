@@ -52,12 +52,20 @@ static void a_node_is_looked_at(void) {
 
 /* ---- questions ---- */
 
+static int64_t memory_token; /* of which an audit is */
+
 static void ask(zkl_query_kind asked) {
     memory.query = zkl_query_new(&one->queries, asked, 0);
     if (!memory.query)
         return;
     if (asked != ZKL_QUERY_FLUSH &&
         !zkl_listing_init(&memory.query->listing, &one->context, LINE, false)) {
+        zkl_ask_free(&memory.query->ask);
+        memory.query = NULL;
+        return;
+    }
+    if (asked == ZKL_QUERY_CHECK &&
+        !zkl_audit_init(&memory.query->audit, &one->lines.common, LINE, memory_token, false)) {
         zkl_ask_free(&memory.query->ask);
         memory.query = NULL;
         return;
@@ -117,6 +125,22 @@ static void somebody_asks_for_it(void) {
         CHECK_TEXT(fake_find(zk, strangers[i], FAKE_LATEST)->data, "__REVOKE__");
 }
 
+static void somebody_asks_for_a_hold(void) {
+    fake_stranger(zk, LINE, "_c_%s-__READ__");
+    const char *second = fake_stranger(zk, LINE, "_c_%s-__READ__");
+    memory_token = fake_find(zk, second, FAKE_LATEST)->czxid;
+    ask(ZKL_QUERY_CHECK);
+    fake_answer(one);
+    fake_cut(one);
+    fake_connect(one);
+    fake_settle_all(zk);
+    if (!memory.query)
+        return;
+    CHECK(memory.query->ask.stage == ZKL_ASK_DONE);
+    CHECK(memory.query->ask.answer.status == ZKL_OK ||
+          memory.query->ask.answer.status == ZKL_NO_MEMORY);
+}
+
 static void somebody_waits_for_releases(void) {
     fake_caller *p = fake_join(one, LINE, MEMORY_LATER);
     fake_settle_all(zk);
@@ -168,6 +192,7 @@ SCENARIO(the_mark_is_written)
 SCENARIO(somebody_asks_who_is_there)
 SCENARIO(somebody_asks_and_the_link_goes)
 SCENARIO(somebody_asks_for_it)
+SCENARIO(somebody_asks_for_a_hold)
 SCENARIO(somebody_waits_for_releases)
 SCENARIO(nodes_are_read_and_written)
 SCENARIO(a_node_is_looked_at)
@@ -177,6 +202,7 @@ int main(int argc, char **argv) {
         CASES("somebody asks who is there", somebody_asks_who_is_there),
         CASES("somebody asks and the link goes", somebody_asks_and_the_link_goes),
         CASES("somebody asks for it", somebody_asks_for_it),
+        CASES("somebody asks for a hold", somebody_asks_for_a_hold),
         CASES("somebody waits for releases", somebody_waits_for_releases),
         CASES("nodes are read and written", nodes_are_read_and_written),
         CASES("a node is looked at", a_node_is_looked_at),

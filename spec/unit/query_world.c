@@ -3,6 +3,7 @@
 
 zkl_query *query;
 bool query_of_leases;
+int64_t query_token;
 
 void query_stop(void) {
     if (query)
@@ -19,9 +20,11 @@ void query_end(void) {
 void query_ask(zkl_query_kind asked, double seconds) {
     query = zkl_query_new(&one->queries, asked, 0);
     CHECK(query != NULL);
-    query->listing.names = asked == ZKL_QUERY_REVOKE;
+    query->listing.scope = asked == ZKL_QUERY_REVOKE ? ZKL_LISTING_NAMES : ZKL_LISTING_NODES;
     if (asked == ZKL_QUERY_PARTICIPANTS || asked == ZKL_QUERY_REVOKE)
         CHECK(zkl_listing_init(&query->listing, &one->context, LINE, query_of_leases));
+    if (asked == ZKL_QUERY_CHECK)
+        CHECK(zkl_audit_init(&query->audit, &one->lines.common, LINE, query_token, false));
     zkl_ask_start(&query->ask, zkl_clock_after(fake_now, seconds));
 }
 

@@ -7,11 +7,13 @@
 
 extern zkl_query *query;     /* the latest one; NULL: there is none */
 extern bool query_of_leases; /* what the next one lists */
+extern int64_t query_token;  /* of which the next audit is */
 
 /* After each test. */
 void query_end(void);
 
-/* `one` asks, with so many seconds to the deadline. Of participants and a revocation: at LINE. */
+/* `one` asks, with so many seconds to the deadline. Of participants, a revocation and an audit: at
+ * LINE. */
 void query_ask(zkl_query_kind asked, double seconds);
 void query_check_answered(zkl_status status);
 void query_stop(void);

@@ -171,8 +171,10 @@ static void ask(zkl_query_kind kind) {
     fake_stranger(zk, LINE, NULL);
     query = zkl_query_new(&one->queries, kind, 0);
     must(query != NULL);
-    query->listing.names = kind == ZKL_QUERY_REVOKE;
+    query->listing.scope = kind == ZKL_QUERY_REVOKE ? ZKL_LISTING_NAMES : ZKL_LISTING_NODES;
     CHECK(zkl_listing_init(&query->listing, &one->context, LINE, false));
+    if (kind == ZKL_QUERY_CHECK)
+        CHECK(zkl_audit_init(&query->audit, &one->lines.common, LINE, 17, false));
     zkl_ask_start(&query->ask, zkl_clock_after(fake_now, 60));
     fake_leave(one);
 }
@@ -183,6 +185,10 @@ static void do_participants(void) {
 
 static void do_revoke(void) {
     ask(ZKL_QUERY_REVOKE);
+}
+
+static void do_check(void) {
+    ask(ZKL_QUERY_CHECK);
 }
 
 /* ---- how many requests that costs ---- */
@@ -285,6 +291,7 @@ static const script scripts[] = {
     {"the end of a watch", watched, do_unwatch},
     {"participants", NULL, do_participants},
     {"revoke", NULL, do_revoke},
+    {"check", NULL, do_check},
 };
 
 static void nothing_is_repeated_without_a_pause(void) {

@@ -118,6 +118,14 @@ function check.integer(value, name, least, most, level)
   return value
 end
 
+--- A fencing token.
+function check.token(value, name, level)
+  if type(value) ~= "number" or value ~= math.floor(value) or value < 0 or value >= 2 ^ 63 then
+    refuse(name, "integer >= 0", show(value), level)
+  end
+  return value
+end
+
 --- An owner is any value but NaN. The caller replaces nil.
 function check.owner(who, level)
   if not rawequal(who, who) then refuse("owner", "any value but NaN", "NaN", level) end
