@@ -58,7 +58,8 @@ static const struct {
     {ZINVALIDACL, "zookeeper: INVALIDACL"},
     {ZSESSIONMOVED, "zookeeper: SESSIONMOVED"},
     {ZNOTREADONLY, "zookeeper: NOTREADONLY"},
-    {ZEPHEMERALONLOCALSESSION, "zookeeper: EPHEMERALONLOCALSESSION"},
+    {ZEPHEMERALONLOCALSESSION, "zookeeper: EPHEMERALONLOCALSESSION"
+                               " (the servers need localSessionsUpgradingEnabled=true)"},
     {ZNOWATCHER, "zookeeper: NOWATCHER"},
     {ZRECONFIGDISABLED, "zookeeper: RECONFIGDISABLED"},
     {ZSESSIONCLOSEDREQUIRESASLAUTH, "zookeeper: SESSIONCLOSEDREQUIRESASLAUTH"},

@@ -27,8 +27,8 @@
 #include "zookeeper/log.h"
 #include "zookeeper/servers.h"
 #include "zookeeper/session.h"
+#include "zookeeper/session_state.h"
 #include "zookeeper/tls.h"
-#include "zookeeper/trouble.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -376,13 +376,7 @@ zkl_state zkl_client_state(zkl_client *client) {
 bool zkl_client_trouble(zkl_client *client, char *text, size_t size) {
     if (!zkl_client_begin(client))
         return false;
-    const zkl_session *session = &client->session;
-    const char *why = session->doubt[0] ? session->doubt : session->hindrance;
-    bool known = !session->doubt[0] && zkl_trouble_of(session->tried, session->met, text, size);
-    if (!known && why[0]) {
-        snprintf(text, size, "%s", why);
-        known = true;
-    }
+    const bool known = zkl_session_trouble(&client->session, text, size);
     zkl_client_unlock(client);
     return known;
 }

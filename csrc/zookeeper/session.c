@@ -3,6 +3,7 @@
 
 #include "base/backoff.h"
 #include "base/clock.h"
+#include "base/status.h"
 #include "base/timer.h"
 #include "base/worker.h"
 #include "zookeeper/config.h"
@@ -196,6 +197,8 @@ static void on_answered(void *ctx, zkl_link *link, const zkl_return *back, const
     zkl_session *session = ctx;
     session->enter(session->ctx);
     if (link == session->link) {
+        if (!zkl_status_unknown(reply->rc))
+            session->unproven = reply->rc == ZSESSIONCLOSEDREQUIRESASLAUTH;
         zkl_heart_answered(&session->heart, proof, handed);
         session->answered(session->ctx, back, reply);
         if (reply->rc == ZSESSIONEXPIRED)

@@ -7,6 +7,7 @@
 #include "zklock.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 /* CONNECTING to EXPIRED: the session ended before the servers had accepted the credentials. */
 static zkl_transitions state_transitions = {
@@ -48,9 +49,28 @@ void zkl_session_state_disconnected(zkl_session *session, zkl_state state) {
 
 /* ---- the log ---- */
 
+#define UNPROVEN "the servers ask for credentials of another scheme (enforce.auth.schemes)"
+
+/* What the server said goes before what the library saw of its hanging up. */
+static bool breakdown(const zkl_session *session, char *text, size_t size) {
+    if (!session->unproven)
+        return zkl_trouble_of(session->tried, session->met, text, size);
+    snprintf(text, size, "%s", UNPROVEN);
+    return true;
+}
+
+bool zkl_session_trouble(const zkl_session *session, char *text, size_t size) {
+    if (!session->doubt[0] && breakdown(session, text, size))
+        return true;
+    const char *why = session->doubt[0] ? session->doubt : session->hindrance;
+    if (why[0])
+        snprintf(text, size, "%s", why);
+    return why[0] != '\0';
+}
+
 void zkl_session_log_suspended(zkl_session *session) {
     char why[ZKL_TROUBLE_TEXT];
-    const bool known = zkl_trouble_of(session->tried, session->met, why, sizeof why);
+    const bool known = breakdown(session, why, sizeof why);
     zkl_log_warn(session->log, "", "suspended: %s", known ? why : "the connection has broken");
 }
 

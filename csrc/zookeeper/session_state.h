@@ -82,6 +82,9 @@ struct zkl_session {
     char hindrance[ZKL_TROUBLE_TEXT];
     /* why waiters have given up on a link that has a server; "": none has on this connection */
     char doubt[ZKL_TROUBLE_TEXT];
+    /* a server has hung up on us for want of credentials (enforce.auth.schemes), and has answered
+     * nothing since */
+    bool unproven;
     uint64_t explained; /* how many of context->given_up have been explained */
     zkl_nanos met;      /* when there was a server last; 0: never */
 
@@ -99,6 +102,9 @@ void zkl_session_state_disconnected(zkl_session *session, zkl_state state);
 void zkl_session_log_suspended(zkl_session *session);
 void zkl_session_log_expired(zkl_session *session);
 void zkl_session_log_connected(zkl_session *session);
+
+/* Why no server is in reach, or waiters give up; false: unknown. */
+bool zkl_session_trouble(const zkl_session *session, char *text, size_t size);
 
 /* The client no longer has this session, and nothing about it is certain. */
 void zkl_session_forget(zkl_session *session);

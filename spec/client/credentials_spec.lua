@@ -4,6 +4,7 @@
 local fixture = require "spec.support.fixture"
 local port = require "spec.support.port"
 local proxy = require "spec.support.proxy"
+local server = require "spec.support.server"
 local socket = require "socket"
 local wait = require "spec.support.wait"
 local wire = require "spec.support.wire"
@@ -144,6 +145,22 @@ describe("connect", function()
       faulty:heal()
       assert(client:mutex(path):acquire(PATIENCE))
       assert.equal(1, faulty:counts().exists)
+    end)
+
+    it("that are missing where the servers demand some are the reason of 'disconnected' #once", function()
+      local strict = here:closes(server.start { jvm = { "-Dzookeeper.enforce.auth.enabled=true",
+        "-Dzookeeper.enforce.auth.schemes=digest" } }, function(one) one:stop() end)
+      local lines = {}
+      local client = assert(connect(strict.hosts, { log = function(_, line) lines[#lines + 1] = line end }))
+      local WHY = "the servers ask for credentials of another scheme (enforce.auth.schemes)"
+      wait.eventually(function()
+        local token, err, why = client:mutex("/strict"):acquire(0.1)
+        return why == WHY, ("%s, %s, %s"):format(tostring(token), tostring(err), tostring(why))
+      end, PATIENCE)
+      client:poll()
+      assert.truthy(table.concat(lines, "\n"):find("suspended: " .. WHY, 1, true))
+      local other = assert(connect(strict.hosts, { auth = AUTH }))
+      assert(other:mutex("/strict"):acquire(PATIENCE))
     end)
 
     it("of an unknown scheme give 'auth failed'", function()

@@ -38,6 +38,9 @@ static void theirs_are_named_after_zookeeper(void) {
     CHECK_TEXT(zkl_status_text(ZTHROTTLEDOP), "zookeeper: THROTTLEDOP");
     CHECK_TEXT(zkl_status_text(-12), "zookeeper: UNKNOWNSESSION");
     CHECK_TEXT(zkl_status_text(-125), "zookeeper: QUOTAEXCEEDED");
+    CHECK_TEXT(zkl_status_text(ZEPHEMERALONLOCALSESSION),
+               "zookeeper: EPHEMERALONLOCALSESSION (the servers need "
+               "localSessionsUpgradingEnabled=true)");
     for (int rc = -200; rc < 0; rc++)
         CHECK(strncmp(zkl_status_text(rc), "zookeeper: ", 11) == 0);
 }
