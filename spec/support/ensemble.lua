@@ -2,6 +2,7 @@
 --- Three real servers with a quorum among themselves, all on loopback.
 
 local uv = require "luv"
+local inspector = require "spec.support.inspector"
 local loop = require "spec.support.loop"
 local port = require "spec.support.port"
 local proxy = require "spec.support.proxy"
@@ -29,7 +30,7 @@ end
 local function prepare(self, n)
   local config = {}
   for name, value in pairs(self.options.config or {}) do config[name] = value end
-  for m = 1, SIZE do
+  for m = 1, n <= SIZE and SIZE or 0 do
     config["server." .. m] = ("127.0.0.1:%d:%d"):format(quorum_port(self, n, m), self.election[m])
   end
   local options = { config = config, jvm = { "-Dzookeeper.fastleader.maxNotificationInterval=400" } }
@@ -47,9 +48,10 @@ end
 local function try_start(options)
   local self = setmetatable({ options = options, servers = {}, paused = {}, quorum = {}, election = {} }, ensemble)
   if options.links then self.links = {} end
-  for n = 1, SIZE do self.quorum[n], self.election[n] = port.free(), port.free() end
+  local all = SIZE + (options.spare or 0)
+  for n = 1, all do self.quorum[n], self.election[n] = port.free(), port.free() end
   local hosts = {}
-  for n = 1, SIZE do
+  for n = 1, all do
     self.servers[n] = prepare(self, n)
     hosts[n] = self.servers[n].hosts
   end
@@ -71,7 +73,8 @@ end
 --- `ensemble.start(options)` starts three servers and returns when all serve; `cluster:start(n)` starts server n again,
 --- on its port and data, after it was killed.
 ---@param options server.options? as for `server.start`; `links = true` for `isolate` and `depose`; and
----  `clocks = { [3] = 3600 }`: the wall clock of server 3 is so many seconds ahead
+---  `clocks = { [3] = 3600 }`: the wall clock of server 3 is so many seconds ahead; `spare = 3`: there are so many more
+---  servers, among `hosts`, too, which do not run before they `join`
 ---@param n integer? the server to start again
 ---@param wait boolean? false: return before it serves, as when there is no quorum yet
 function ensemble.start(options, n, wait)
@@ -117,6 +120,40 @@ function ensemble:server_of(session_id)
   for n = 1, SIZE do
     if self:role(n) and self.servers[n]:serves(session_id) then return n end
   end
+end
+
+--- How a member is written down in a configuration that may change.
+local function member(self, n)
+  return ("127.0.0.1:%d:%d:participant;127.0.0.1:%d"):format(self.quorum[n], self.election[n], self.servers[n].port)
+end
+
+local function reconfigure(self, joining, leaving)
+  local operator = inspector.connect(self.hosts, { timeout = loop.PATIENCE })
+  operator:add_auth("digest", server.SUPER)
+  local err
+  local done = loop.poll(function()
+    local ok
+    ok, err = operator:reconfig(joining, leaving) -- it may have to wait for an election, or for who is new to catch up
+    return ok
+  end, loop.PATIENCE, 0.1)
+  operator:close()
+  if not done then error("the members do not change: " .. tostring(err), 3) end
+end
+
+--- Starts a spare server, and makes it a member; only with `config = { reconfigEnabled = true }`.
+---@param members integer[] those that there are
+function ensemble:join(n, members)
+  local config = self.servers[n].options.config
+  for _, m in ipairs(members) do config["server." .. m] = member(self, m) end
+  config["server." .. n] = member(self, n)
+  restart(self, n)
+  reconfigure(self, ("server.%d=%s"):format(n, member(self, n)))
+end
+
+--- Server n is a member no more, and is killed.
+function ensemble:leave(n)
+  reconfigure(self, nil, tostring(n))
+  self:kill(n)
 end
 
 --- SIGKILL.

@@ -313,6 +313,15 @@ function inspector:set_acl(path, acl)
   return reader:stat()
 end
 
+--- Changes the members of the ensemble; for `server.SUPER` alone.
+---@param joining string? "server.4=HOST:PORT:PORT;PORT"
+---@param leaving string? the number of a member
+function inspector:reconfig(joining, leaving)
+  local reader, err = request(self, "reconfig", wire.buffer(joining) .. wire.buffer(leaving) .. wire.buffer(nil)
+    .. wire.long(-1))
+  return reader and true, err
+end
+
 --- Ends the session, so that its ephemeral nodes go at once.
 function inspector:close()
   if self.closed then return end
