@@ -564,6 +564,10 @@ ZKL_API zkl_status zkl_join_all(zkl_client *client, const char *const *paths, si
  * LEASE. Otherwise ZKL_BAD_ARGUMENT, as of zkl_join. */
 ZKL_API zkl_status zkl_join_leases(zkl_client *client, const char *path, size_t count, uint64_t tag,
                                    const zkl_terms *terms, zkl_contender **contender);
+/* The hold ends so long from now, whatever its max_hold was; 0: it has no bound. Later holds of the
+ * same contender have the max_hold of its terms. ZKL_LOST: it was lost before, or had come to its
+ * end; ZKL_NOT_OWNER, ZKL_CLOSED, ZKL_FORKED; ZKL_BAD_ARGUMENT: a negative time. */
+ZKL_API zkl_status zkl_extend(zkl_contender *contender, zkl_nanos max_hold);
 /* Gives a hold back; the release is on its way when this returns. ZKL_OK: validity was above 0.
  * ZKL_UNKNOWN: it was 0, and somebody else may have held it. After either, one more event with the
  * contender's tag reports what the servers say: LOST if the only delete that was sent found no node
@@ -601,6 +605,8 @@ ZKL_API void zkl_drop(zkl_contender *contender);
 ZKL_API bool zkl_shortage_text(zkl_contender *contender, char *text, size_t size);
 /* Seconds since it began to wait, or since it was granted; 0 if neither. */
 ZKL_API double zkl_since(zkl_contender *contender);
+/* Was another holder or waiter in front of it, here or elsewhere, as far as the client has seen? */
+ZKL_API bool zkl_waited(zkl_contender *contender);
 /* Does it hold? This function, zkl_token and zkl_validity do not take the client's mutex. */
 ZKL_API bool zkl_held(zkl_contender *contender);
 /* The node's czxid while the contender holds, else 0. */

@@ -64,6 +64,7 @@ build = {
       ["zklock.core"] = "build/rock/lua/zklock/core.so",
     },
     lua = { -- `make rockspec` writes this list
+      ["resty.zklock"] = "lua/resty/zklock.lua",
       ["zklock"] = "lua/zklock/init.lua",
       ["zklock.client"] = "lua/zklock/client.lua",
       ["zklock.guard"] = "lua/zklock/guard.lua",

@@ -215,17 +215,35 @@ bool zkl_shortage_text(zkl_contender *contender, char *text, size_t size) {
     return known;
 }
 
+/* locked */
+static zkl_status standing(const zkl_client *client, const zkl_contender *contender) {
+    if (client->closing)
+        return ZKL_CLOSED;
+    if (contender->phase == ZKL_HELD)
+        return zkl_doubt_about(contender);
+    return contender->outcome == ZKL_LOST ? ZKL_LOST : ZKL_NOT_OWNER;
+}
+
 zkl_status zkl_would_release(zkl_contender *contender) {
     zkl_client *client = enter(contender);
     if (!client)
         return ZKL_FORKED;
-    zkl_status status = ZKL_NOT_OWNER;
-    if (client->closing)
-        status = ZKL_CLOSED;
-    else if (contender->phase == ZKL_HELD)
-        status = zkl_doubt_about(contender);
-    else if (contender->outcome == ZKL_LOST)
-        status = ZKL_LOST;
+    const zkl_status status = standing(client, contender);
+    zkl_client_unlock(client);
+    return status;
+}
+
+zkl_status zkl_extend(zkl_contender *contender, zkl_nanos max_hold) {
+    if (max_hold < 0)
+        return ZKL_BAD_ARGUMENT;
+    zkl_client *client = enter(contender);
+    if (!client)
+        return ZKL_FORKED;
+    zkl_status status = standing(client, contender);
+    if (status == ZKL_OK || status == ZKL_UNKNOWN) {
+        zkl_contender_extend(contender, max_hold);
+        status = ZKL_OK;
+    }
     zkl_client_unlock(client);
     return status;
 }
@@ -275,6 +293,15 @@ void zkl_drop(zkl_contender *contender) {
     contender->call->drop(contender);
     zkl_client_leave(client);
     zkl_client_unuse(client);
+}
+
+bool zkl_waited(zkl_contender *contender) {
+    zkl_client *client = enter(contender);
+    if (!client)
+        return false;
+    const bool waited = contender->waited;
+    zkl_client_unlock(client);
+    return waited;
 }
 
 bool zkl_held(zkl_contender *contender) {

@@ -93,6 +93,8 @@ static void set_timer(zkl_compound_lock *lock, zkl_nanos at) {
 static void grant(zkl_compound_lock *lock) {
     zkl_contender *head = &lock->head;
     head->token = lock->parts[0]->token;
+    for (size_t i = 0; i < lock->count; i++)
+        head->waited |= lock->parts[i]->waited;
     zkl_contender_granted(head);
     set_timer(lock, head->hold_until);
     if (!lock->leases)

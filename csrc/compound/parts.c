@@ -16,11 +16,12 @@
 
 /* Lets go of a part, which leaves its line by itself. Nothing hears of it any more. The caller
  * settles its line. */
-static void let_go(zkl_contender **part) {
+static void let_go(zkl_compound_lock *lock, zkl_contender **part) {
     zkl_contender *c = *part;
     *part = NULL;
     if (!c)
         return;
+    lock->head.waited |= c->waited;
     if (c->listener->wanted && c->node == ZKL_NODE_ASKED)
         zkl_line_create_unknown(c); /* the answer to the transaction will not find it */
     zkl_line_drop_part(c);
@@ -48,14 +49,14 @@ static void all_have_left(zkl_compound_lock *lock) {
 }
 
 void zkl_parts_let_all_go(zkl_compound_lock *lock) {
-    let_go(&lock->gate);
+    let_go(lock, &lock->gate);
     for (size_t i = 0; i < lock->count; i++)
-        let_go(&lock->parts[i]);
+        let_go(lock, &lock->parts[i]);
     all_have_left(lock);
 }
 
 void zkl_parts_let_gate_go(zkl_compound_lock *lock) {
-    let_go(&lock->gate);
+    let_go(lock, &lock->gate);
     settle_at(lock, lock->paths[0]);
 }
 
@@ -63,7 +64,7 @@ void zkl_parts_let_go_in_doubt(zkl_compound_lock *lock, zkl_status answer) {
     for (size_t i = 0; i < lock->count; i++) {
         zkl_contender *part = lock->parts[i];
         zkl_doubt_begin(&lock->head, part, answer);
-        let_go(&lock->parts[i]);
+        let_go(lock, &lock->parts[i]);
         lock->parts[i] = part;
     }
     all_have_left(lock);

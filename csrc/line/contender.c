@@ -290,15 +290,27 @@ static void set_phase(zkl_contender *c, zkl_phase phase) {
 }
 
 /* Returns the present moment. */
+static zkl_nanos bound(zkl_contender *c, zkl_nanos max_hold) {
+    const zkl_nanos now = zkl_context_now(c->context);
+    const bool bounded = max_hold && max_hold < ZKL_NEVER - now;
+    c->hold_until = bounded ? now + max_hold : ZKL_NEVER;
+    return now;
+}
+
+/* Returns the present moment. */
 static zkl_nanos hold(zkl_contender *c) {
     set_phase(c, ZKL_HELD);
     count_waiting(c, false);
     if (c->tally)
         c->tally->held[c->terms.kind]++;
-    const zkl_nanos now = zkl_context_now(c->context);
-    const bool bounded = c->terms.max_hold && c->terms.max_hold < ZKL_NEVER - now;
-    c->hold_until = bounded ? now + c->terms.max_hold : ZKL_NEVER;
-    return now;
+    return bound(c, c->terms.max_hold);
+}
+
+void zkl_contender_extend(zkl_contender *c, zkl_nanos max_hold) {
+    const bool for_its_end = !c->timer.at || c->timer.at == c->hold_until;
+    bound(c, max_hold);
+    if (for_its_end || c->timer.at > c->hold_until)
+        zkl_timer_set(&c->context->timers, &c->timer, c->hold_until);
 }
 
 void zkl_contender_granted(zkl_contender *c) {

@@ -199,6 +199,7 @@ struct zkl_contender {
     bool seen;    /* the current list contains its node; if that is unknown: contains `candidate` */
     bool is_part; /* of a compound or a shared node: it counts nothing for the host */
     bool revoked; /* somebody has asked for its release */
+    bool waited;  /* another holder or waiter was in front of it */
 
     zkl_demand terms;
     /* HELD: when max_hold ends; ZKL_NEVER: never. 0 if it is not held. The host reads it without
@@ -231,6 +232,8 @@ void zkl_contender_failed(zkl_contender *c, zkl_status status); /* WAITING -> OV
 void zkl_contender_lost(zkl_contender *c, zkl_loss loss);       /* HELD -> OVER */
 void zkl_contender_released(zkl_contender *c);                  /* HELD -> OVER */
 
+/* HELD: it ends so long from now; 0: it has no bound. */
+void zkl_contender_extend(zkl_contender *c, zkl_nanos max_hold);
 /* A released contender is held again: OVER -> HELD, without an event. Or it can no longer be: the
  * host hears FAILED with ZKL_OK. */
 void zkl_contender_held_again(zkl_contender *c);

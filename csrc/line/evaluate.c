@@ -195,6 +195,7 @@ void zkl_evaluate(zkl_contender *c, zkl_evidence evidence) {
     const bool queued = !first && !is_behind_a_delete(line, &verdict);
     line->too_many |= queued && !c->queue.queued;
     c->queue.queued = queued;
+    c->waited |= queued;
     if (verdict.outcome == ZKL_VERDICT_TIED)
         zkl_leave_fail(c, ZDATAINCONSISTENCY);
     else if (first)

@@ -80,6 +80,18 @@ static int contender_would_release(lua_State *L) {
     return answer(L, zkl_would_release);
 }
 
+/* contender:extend(seconds) -> true if it has waited for somebody, else false; or nil, err: its
+ * hold ends so many seconds from now */
+static int contender_extend(lua_State *L) {
+    zkl_contender *contender = check(L);
+    const zkl_nanos max_hold = zkl_clock_duration(luaL_checknumber(L, 2));
+    const zkl_status status = contender ? zkl_extend(contender, max_hold) : ZKL_NOT_OWNER;
+    if (status != ZKL_OK)
+        return zkl_push_error(L, status);
+    lua_pushboolean(L, zkl_waited(contender));
+    return 1;
+}
+
 /* contender:quit(): ends the wait or the hold, and drops the contender; does not count as
  * abandoned */
 static int contender_quit(lua_State *L) {
@@ -313,6 +325,7 @@ void zkl_open_contender(lua_State *L) {
     static const luaL_Reg methods[] = {
         {"__gc", contender_drop},
         {"drop", contender_drop},
+        {"extend", contender_extend},
         {"quit", contender_quit},
         {"release", contender_release},
         {"give_up", contender_give_up},

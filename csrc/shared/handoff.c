@@ -148,6 +148,7 @@ void zkl_handoff_grant(zkl_shared_node *shared, bool handed) {
         shared->turn++;
     zkl_sharer_of(c)->turn = shared->before + shared->turn;
     c->token = shared->contender->token;
+    c->waited |= !handed && shared->contender->waited;
     c->revoked = shared->contender->revoked;
     shared->context->counters.handed += handed;
     c->answer.unhurried = is_last_for_now(shared);

@@ -350,11 +350,6 @@ static bool is_closed(const zkl_shared_node *shared) {
            (shared->kind != ZKL_KIND_READ || zkl_shared_node_sealed(shared));
 }
 
-/* True if a newcomer would have to wait, as far as this client knows. */
-static bool is_occupied(const zkl_shared_node *shared) {
-    return is_closed(shared) || zkl_shared_node_waiter(shared);
-}
-
 /* The first caller waits for the servers until they have shown that the node is behind another
  * one. */
 static bool is_full(const zkl_shared_node *shared, size_t max_waiting) {
@@ -444,11 +439,13 @@ zkl_contender *zkl_shared_node_join(zkl_line *line, uint64_t tag, const zkl_term
         shared = shared_new(line, terms->kind);
     if (!shared)
         return NULL;
-    const bool occupied = is_occupied(shared), too_many = is_full(shared, terms->max_waiting);
+    const bool closed = is_closed(shared), occupied = closed || zkl_shared_node_waiter(shared);
+    const bool too_many = is_full(shared, terms->max_waiting);
     zkl_contender *c = zkl_sharer_new(shared, tag, terms);
     if (!c)
         return NULL; /* the end of the step frees a shared node that no caller wants */
     adopt(shared, terms->sharing);
+    c->waited = terms->kind == ZKL_KIND_READ ? closed : occupied;
     if (too_many) {
         zkl_handoff_fail(c, ZKL_BUSY);
     } else if (terms->once && occupied) {

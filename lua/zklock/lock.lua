@@ -322,6 +322,18 @@ local function find(lock, who)
   return nil, lock.lock_path:loss_of(who) and "lost" or "not owner"
 end
 
+--- Sets another end of the owner's hold, whatever `max_hold` is.
+---@private
+---@param seconds number from now
+---@param who any the owner
+---@return boolean? waited true: somebody was in front of it when it waited
+---@return string? err "lost", "not owner", "closed", "forked"
+function Lock:bound(seconds, who)
+  local hold, err = find(self, who)
+  if not hold then return nil, err end
+  return hold.contender:extend(seconds)
+end
+
 --- Performs all of several writes or none, as `client:multi` does, and only if this owner still
 --- holds the lock: never after another owner was granted it.
 ---@param list table[] as of `client:multi`; not on the lock's own node

@@ -11,6 +11,7 @@ local RUN = {
   ["CONTRIBUTING.md"] = { "sh: nobody, it is what everybody runs", "sh: likewise" },
   ["docs/loops.md"] = { "lua: spec/docs/loops_spec.lua", "lua: spec/docs/loops_spec.lua",
     "lua: spec/docs/loops_spec.lua", "lua: spec/docs/loops_spec.lua", "lua: spec/docs/loops_spec.lua" },
+  ["docs/coming-from.md"] = { "lua: spec/locks/resty_spec.lua" },
   ["docs/hosts.md"] = { "haproxy: spec/docs/hosts_spec.lua", "lua: spec/docs/hosts_spec.lua",
     "lua: spec/hosts/haproxy_spec.lua", "lua: spec/docs/hosts_spec.lua", "lua: spec/docs/hosts_spec.lua",
     "lua: spec/docs/hosts_spec.lua", "apache: spec/docs/hosts_spec.lua", "lua: spec/docs/hosts_spec.lua" },

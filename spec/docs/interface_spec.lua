@@ -55,6 +55,18 @@ describe("an error #once", function()
   -- Those that are raised, or mean that nothing is wrong.
   local NO_RESULTS = { ok = true, ["not enough memory"] = true, ["bad argument"] = true }
 
+  --- The errors in a file's annotations.
+  local function annotated_in(name, list)
+    local err = false
+    for line in file.read(name):gmatch("[^\n]+") do
+      err = line:find("^%-%-%-@return string%? err") or err and line:find("^%-%-%-  ")
+      if err then
+        for text in line:gmatch('"([^"]+)"') do list[text] = name end
+      end
+    end
+    return list
+  end
+
   local told, of_engine, of_others, annotated = {}, {}, {}, {}
 
   setup(function()
@@ -81,15 +93,7 @@ describe("an error #once", function()
     end
     of_others["cannot wait in phase NAME"] = of_others["cannot wait in phase "]
     of_others["zookeeper: NAME"] = of_others["zookeeper: UNKNOWN"]
-    for _, name in ipairs(files("lua", ".lua")) do
-      local err = false
-      for line in file.read(name):gmatch("[^\n]+") do
-        err = line:find("^%-%-%-@return string%? err") or err and line:find("^%-%-%-  ")
-        if err then
-          for text in line:gmatch('"([^"]+)"') do annotated[text] = name end
-        end
-      end
-    end
+    for _, name in ipairs(files("lua/zklock", ".lua")) do annotated_in(name, annotated) end
   end)
 
   it("of the engine is in docs/api.md", function()
@@ -111,6 +115,12 @@ describe("an error #once", function()
 
   it("in an annotation is in docs/api.md", function()
     are_among(annotated, told, "is in a `---@return string? err` below lua/ and not in the table of errors in " .. API)
+  end)
+
+  it("of resty.zklock is on the page about lua-resty-lock", function()
+    local page, there = "docs/coming-from.md", {}
+    for text in file.read(page):gmatch('"([^"\n]+)"') do there[text] = true end
+    are_among(annotated_in("lua/resty/zklock.lua", {}), there, "is annotated and not in " .. page)
   end)
 end)
 

@@ -183,6 +183,67 @@ static void one_for_ever_and_a_day_lasts(void) {
     CHECK(fake_held(p));
 }
 
+/* ---- another end, while it holds ---- */
+
+/* As zkl_extend ends. */
+static void extend(fake_caller *p, double seconds) {
+    zkl_contender_extend(p->contender, (zkl_nanos)(seconds * ZKL_SECOND));
+}
+
+static void check_lost_after(fake_caller *p, double seconds) {
+    fake_wait(zk, seconds - 0.1);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    fake_wait(zk, 0.1);
+    CHECK_INT(p->losses, 1);
+}
+
+static void another_end_may_be_nearer(void) {
+    fake_caller *p = hold_for(20);
+    fake_wait(zk, 5); /* its own node is watched by then */
+    extend(p, 2);
+    CHECK_INT(validity(p), 2 * ZKL_SECOND);
+    check_lost_after(p, 2);
+}
+
+static void another_end_may_be_farther(void) {
+    fake_caller *p = hold_for(2);
+    fake_wait(zk, 1);
+    extend(p, 5);
+    check_lost_after(p, 5);
+}
+
+static void a_hold_without_an_end_gets_one(void) {
+    fake_caller *p = hold_for(0);
+    fake_wait(zk, 3);
+    extend(p, 2);
+    check_lost_after(p, 2);
+}
+
+static void a_hold_may_lose_its_end(void) {
+    fake_caller *p = hold_for(2);
+    extend(p, 0);
+    fake_wait(zk, 100);
+    fake_settle(one);
+    CHECK(fake_held(p));
+}
+
+/* The delay of its watch runs since the grant. */
+static void another_end_does_not_delay_the_watch(void) {
+    fake_caller *p = hold_after(0.001);
+    fake_wait(zk, 0.03);
+    extend(p, 20);
+    CHECK(is_watched_after(p, 0.021));
+    check_lost_after(p, 19.99);
+}
+
+static void another_end_before_the_watch_is_in_time(void) {
+    fake_caller *p = hold_for(20);
+    extend(p, 0.01);
+    fake_wait(zk, 0.01);
+    CHECK_INT(p->losses, 1);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a hold is lost when max_hold ends", it_is_lost_when_the_time_is_over},
@@ -206,6 +267,12 @@ int main(int argc, char **argv) {
         {"slow servers watch a hold after half a second",
          slow_servers_watch_it_after_half_a_second},
         {"a hold with a huge max_hold lasts", one_for_ever_and_a_day_lasts},
+        {"another end may be nearer", another_end_may_be_nearer},
+        {"... or farther", another_end_may_be_farther},
+        {"a hold without an end gets one", a_hold_without_an_end_gets_one},
+        {"a hold may lose its end", a_hold_may_lose_its_end},
+        {"another end does not delay the watch", another_end_does_not_delay_the_watch},
+        {"another end before the watch is in time", another_end_before_the_watch_is_in_time},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

@@ -27,6 +27,23 @@ static void the_end_of_max_hold_ends_the_shared_node(void) {
     CHECK_INT(fake_release(first), ZKL_LOST);
 }
 
+/* As zkl_extend ends. */
+static void another_end_belongs_to_one_hold(void) {
+    fake_caller *first = fake_share_for(one, LINE, 5);
+    fake_settle_all(zk);
+    fake_caller *second = fake_share_for(one, LINE, 5);
+    fake_wait(zk, 4);
+    zkl_contender_extend(first->contender, 3 * ZKL_SECOND);
+    fake_wait(zk, 2.9);
+    CHECK(fake_held(first));
+    shared_release(first);
+    CHECK(fake_held(second));
+    fake_wait(zk, 4.9);
+    CHECK(fake_held(second));
+    fake_wait(zk, 0.1);
+    CHECK_INT(second->losses, 1);
+}
+
 static void a_deleted_node_is_a_loss(void) {
     fake_caller *first = shared_holder(one), *second = shared_settled(one);
     fake_remove(zk, fake_node_of(first));
@@ -175,6 +192,7 @@ int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a dropped hold is handed to no caller", what_was_dropped_is_handed_to_nobody},
         {"the end of max_hold ends the shared node", the_end_of_max_hold_ends_the_shared_node},
+        {"another end belongs to one hold", another_end_belongs_to_one_hold},
         {"a deleted node is a loss", a_deleted_node_is_a_loss},
         {"the host hears of a loss before another caller here holds",
          a_loss_is_told_before_another_one_here_holds},
