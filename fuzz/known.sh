@@ -35,6 +35,7 @@ dying_functions() {
             if (!ours && !begun[stack]) {
                 if (/ in (__interceptor_|__asan|__sanitizer|__ubsan|__lsan|fuzzer::)/) next
                 if (/libc\.so|nptl\/|signal\/|stdlib\/|assert\//) next
+                if (/ in (str|mem)[a-z]+ \(/) next # the sanitizer has one of its own, without a line
                 print $4
                 over[stack] = 1
             }
