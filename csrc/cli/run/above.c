@@ -36,10 +36,7 @@ static bool is_among(const char *nodes, const char *child) {
 
 /* Waits for the answer to the latest request. false: there is none, or the run is to end. */
 static bool await_answer(struct session *session) {
-    while (session->waiting.request && !session->connection.answered &&
-           !cli_session_stopped(session))
-        cli_session_turn(session, ZKL_NEVER);
-    return session->connection.answered;
+    return session->waiting.request && cli_session_await(session, ZKL_NEVER, true);
 }
 
 static void ask(struct session *session, const char *path) {

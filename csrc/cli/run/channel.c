@@ -23,12 +23,13 @@ bool cli_channel_send(int end, enum channel_kind kind, int value, const char *te
     return sent == (ssize_t)sizeof message;
 }
 
-enum channel_got cli_channel_take(int end, struct channel_message *message) {
-    ssize_t got;
-    do
-        got = recv(end, message, sizeof *message, 0);
-    while (got < 0 && errno == EINTR);
-    if (got == (ssize_t)sizeof *message)
-        return CHANNEL_MESSAGE;
-    return got < 0 && errno == EAGAIN ? CHANNEL_NONE : CHANNEL_ENDED;
+bool cli_channel_hear(int end, channel_heard *heard, void *ctx) {
+    for (;;) {
+        struct channel_message message;
+        const ssize_t got = recv(end, &message, sizeof message, 0);
+        if (got == (ssize_t)sizeof message)
+            heard(ctx, &message);
+        else if (got >= 0 || errno != EINTR)
+            return got < 0 && errno == EAGAIN;
+    }
 }

@@ -31,7 +31,8 @@ bool cli_channel_pair(int ends[2]);
 /* false: the other process has ended, or does not read. */
 bool cli_channel_send(int end, enum channel_kind kind, int value, const char *text);
 
-enum channel_got { CHANNEL_NONE, CHANNEL_MESSAGE, CHANNEL_ENDED };
-enum channel_got cli_channel_take(int end, struct channel_message *message);
+typedef void channel_heard(void *ctx, const struct channel_message *message);
+/* Gives each message that is there. false: the other process has ended. */
+bool cli_channel_hear(int end, channel_heard *heard, void *ctx);
 
 #endif

@@ -48,15 +48,8 @@ static bool check_command(struct session *session) {
 
 /* A run that is stopped waits a moment for a mark that is on its way. */
 static void await_answer(struct session *session, const zkl_once *once, bool writes) {
-    zkl_nanos end = ZKL_NEVER;
-    while (once && !session->connection.answered && zkl_now() < end) {
-        const bool stopped = cli_session_stopped(session);
-        if (stopped && !writes)
-            return;
-        if (stopped && end == ZKL_NEVER)
-            end = zkl_now() + SIGNALLED_MOST;
-        cli_session_turn(session, end);
-    }
+    if (once && !cli_session_await(session, ZKL_NEVER, true) && writes)
+        cli_session_await(session, zkl_now() + SIGNALLED_MOST, false);
 }
 
 /* Takes the mark back, for nothing has run, and nothing will. */
@@ -68,8 +61,8 @@ static void withdraw(struct session *session) {
     const uint64_t tag = cli_connection_ask(&session->connection);
     zkl_node_request *request =
         zkl_node_do_all(session->connection.client, &op, 1, session->contender, tag, end, false);
-    while (request && !session->connection.answered && zkl_now() < end)
-        cli_session_turn(session, end);
+    if (request)
+        cli_session_await(session, end, false);
     zkl_node_request_drop(request);
 }
 

@@ -104,7 +104,8 @@ static void see_children(struct front *front) {
     }
 }
 
-static void see_message(struct front *front, const struct channel_message *message) {
+static void see_message(void *ctx, const struct channel_message *message) {
+    struct front *front = ctx;
     if (message->kind == CHANNEL_PRINT) {
         if (cli_complaint_is_taken(0)) /* otherwise the line is left out: the run goes on */
             cli_complain("%s", message->text);
@@ -117,11 +118,7 @@ static void see_message(struct front *front, const struct channel_message *messa
 }
 
 static void see_messages(struct front *front) {
-    struct channel_message message;
-    enum channel_got got;
-    while ((got = cli_channel_take(front->run->session, &message)) == CHANNEL_MESSAGE)
-        see_message(front, &message);
-    if (got == CHANNEL_ENDED)
+    if (!cli_channel_hear(front->run->session, see_message, front))
         front->polled[SESSION].fd = -1; /* its process is about to end */
 }
 

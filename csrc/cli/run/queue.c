@@ -57,8 +57,8 @@ static bool connect_session(struct session *session) {
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), session->run->options.connect);
     const uint64_t tag = cli_connection_ask(&session->connection);
     zkl_query *query = zkl_query_session(session->connection.client, tag, deadline);
-    while (query && !session->connection.answered && !cli_session_stopped(session))
-        cli_session_turn(session, ZKL_NEVER);
+    if (query)
+        cli_session_await(session, ZKL_NEVER, true);
     const zkl_status status = query ? session->connection.answer.status : ZKL_NO_MEMORY;
     zkl_query_drop(query);
     if (cli_session_stopped(session))

@@ -92,28 +92,25 @@ static void see_signal(struct session *session, int signal) {
         session->signal = signal;
 }
 
-static void see_front(struct session *session) {
-    struct channel_message message;
-    enum channel_got got;
-    while (!session->front_gone &&
-           (got = cli_channel_take(session->run->front, &message)) != CHANNEL_NONE) {
-        if (got == CHANNEL_ENDED)
-            session->front_gone = true;
-        else if (message.kind == CHANNEL_SIGNAL)
-            see_signal(session, message.value);
-        else if (message.kind == CHANNEL_GO)
-            session->go = message.value;
-    }
-    if (session->front_gone)
-        session->polled[SESSION_FRONT].fd = -1;
+static void hear_front(void *ctx, const struct channel_message *message) {
+    struct session *session = ctx;
+    if (message->kind == CHANNEL_SIGNAL)
+        see_signal(session, message->value);
+    else if (message->kind == CHANNEL_GO)
+        session->go = message->value;
 }
 
-static void see_watcher(struct session *session) {
-    struct channel_message message;
-    enum channel_got got;
-    while ((got = cli_channel_take(session->watcher_end, &message)) == CHANNEL_MESSAGE)
-        continue; /* the phase says what it means */
-    if (got == CHANNEL_ENDED)
+static void hear_watcher(void *ctx, const struct channel_message *message) {
+    (void)ctx; /* the phase says what it means */
+    (void)message;
+}
+
+static void see_channels(struct session *session) {
+    if (!session->front_gone)
+        session->front_gone = !cli_channel_hear(session->run->front, hear_front, session);
+    if (session->front_gone)
+        session->polled[SESSION_FRONT].fd = -1;
+    if (!cli_channel_hear(session->watcher_end, hear_watcher, session))
         session->polled[SESSION_WATCHER].fd = -1;
 }
 
@@ -175,9 +172,15 @@ void cli_session_turn(struct session *session, zkl_nanos until) {
     watch_engine(session);
     cli_alarm_set(session->polled[SESSION_ALARM].fd, until);
     cli_loop_wait(session->polled, SESSION_FDS);
-    see_front(session);
-    see_watcher(session);
+    see_channels(session);
     see_children(session);
     see_engine(session);
     see_questions(session);
+}
+
+bool cli_session_await(struct session *session, zkl_nanos until, bool stops) {
+    while (!session->connection.answered && zkl_now() < until &&
+           !(stops && cli_session_stopped(session)))
+        cli_session_turn(session, until);
+    return session->connection.answered;
 }

@@ -54,6 +54,9 @@ struct session {
 
 /* Waits until something happens, or until the moment, and sees to it. */
 void cli_session_turn(struct session *session, zkl_nanos until);
+/* The same, until the latest question is answered. Also until the wait is to end, if it `stops`.
+ * Returns whether there is an answer. */
+bool cli_session_await(struct session *session, zkl_nanos until, bool stops);
 /* Is the wait to end, because of a signal, or because another process of the run is gone? When the
  * command has ended, the others are no longer needed. */
 bool cli_session_stopped(const struct session *session);

@@ -133,18 +133,14 @@ static void another_died(struct watcher *watcher, enum page_reason who) {
     kill_everything(watcher, who);
 }
 
-static void hear(struct watcher *watcher) {
-    struct channel_message message;
-    enum channel_got got;
-    while (!watcher->done &&
-           (got = cli_channel_take(watcher->run->session, &message)) != CHANNEL_NONE) {
-        if (got == CHANNEL_ENDED)
-            another_died(watcher, PAGE_SESSION);
-        else if (message.kind == CHANNEL_START)
-            start(watcher);
-        else if (message.kind == CHANNEL_SIGNAL)
-            cli_command_signal(watcher->run, message.value);
-    }
+static void hear(void *ctx, const struct channel_message *message) {
+    struct watcher *watcher = ctx;
+    if (watcher->done)
+        return;
+    if (message->kind == CHANNEL_START)
+        start(watcher);
+    else if (message->kind == CHANNEL_SIGNAL)
+        cli_command_signal(watcher->run, message->value);
 }
 
 static void forget_signals(int fd) {
@@ -185,8 +181,8 @@ void cli_watcher_live(struct run *run) {
         cli_loop_wait(watcher.polled, DESCRIPTORS);
         if (watcher.polled[LIFELINE].revents)
             another_died(&watcher, PAGE_FRONT);
-        if (!watcher.done)
-            hear(&watcher);
+        if (!watcher.done && !cli_channel_hear(run->session, hear, &watcher) && !watcher.done)
+            another_died(&watcher, PAGE_SESSION);
         forget_signals(watcher.polled[CHILDREN].fd);
         if (!watcher.done)
             count(&watcher);
