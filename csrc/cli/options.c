@@ -94,6 +94,13 @@ static int show(const cli_option *row, const cli_syntax *syntax) {
     return SHOWN;
 }
 
+static int take_word(const cli_option *row, int *number, const char *name) {
+    for (*number = 0; row->words[*number]; ++*number)
+        if (strcmp(row->words[*number], optarg) == 0)
+            return 0;
+    return cli_misuse(name, "%s expected, got '%s'", row->expected, CLI_SHOWN(optarg));
+}
+
 /* Returns 0, SHOWN, or an exit code after a complaint. */
 static int take(const cli_option *row, const cli_syntax *syntax, void *to, const char *name) {
     void *field = (char *)to + row->field;
@@ -108,6 +115,8 @@ static int take(const cli_option *row, const cli_syntax *syntax, void *to, const
         return cli_number_seconds_of(name, optarg, row->seconds, field);
     case CLI_WHOLE:
         return cli_number_whole_of(name, optarg, row->least, row->most, field);
+    case CLI_WORD:
+        return take_word(row, field, name);
     case CLI_VALUE:
     case CLI_ACT:
         return row->take(to, name);

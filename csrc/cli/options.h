@@ -19,6 +19,7 @@ typedef enum cli_option_kind {
     CLI_TEXT,    /* its value goes into a const char * */
     CLI_SECONDS, /* its value goes into a double, if `seconds` allows it */
     CLI_WHOLE,   /* its value goes into an int64_t, if it is from `least` to `most` */
+    CLI_WORD,    /* its value is one of `words`, whose number goes into an enum */
     CLI_VALUE,   /* `take` reads its value, which is in `optarg` */
     CLI_ACT,     /* `take` knows what it means */
     CLI_REFUSED, /* it is known, but always wrong */
@@ -34,6 +35,8 @@ typedef struct cli_option {
     size_t field; /* its offset */
     cli_seconds seconds;
     int64_t least, most;
+    const char *const *words; /* NULL behind the last */
+    const char *expected;     /* the words, for a complaint */
     /* Gets the name as the user has written it: "-w", "--wait". Returns 0, or an exit code after a
      * complaint. */
     int (*take)(void *to, const char *name);

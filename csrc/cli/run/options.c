@@ -62,35 +62,6 @@ static const char help[] =
 
 /* ---- what takes a value; each returns 0, or EX_USAGE after a complaint ---- */
 
-/* The index of a word in a list that ends with NULL. */
-static int take_word(const char *option, const char *const *words, const char *expected,
-                     int *index) {
-    for (*index = 0; words[*index]; ++*index)
-        if (strcmp(words[*index], optarg) == 0)
-            return 0;
-    return cli_misuse(option, "%s expected, got '%s'", expected, CLI_SHOWN(optarg));
-}
-
-static int take_on_loss(void *to, const char *name) {
-    struct run_options *run = to;
-    static const char *const words[] = {"kill", "term", "ignore", NULL};
-    int index;
-    const int code = take_word(name, words, "kill, term or ignore", &index);
-    if (code == 0)
-        run->on_loss = (enum run_on_loss)index;
-    return code;
-}
-
-static int take_mark(void *to, const char *name) {
-    struct run_options *run = to;
-    static const char *const words[] = {"before", "after", NULL};
-    int index;
-    const int code = take_word(name, words, "before or after", &index);
-    if (code == 0)
-        run->mark = index == 0 ? RUN_MARK_BEFORE : RUN_MARK_AFTER;
-    return code;
-}
-
 /* --every, or --once, whose duration has no end. */
 static int take_every(void *to, const char *name) {
     struct run_options *run = to;
@@ -130,26 +101,22 @@ static int take_also(void *to, const char *name) {
     return 0;
 }
 
-static int take_side(struct run_options *run, zkl_kind side) {
+static int take_side(void *to, const char *name) {
+    struct run_options *run = to;
+    const bool shared = strcmp(name, "-s") == 0 || strcmp(name, "--shared") == 0;
+    const zkl_kind side = shared ? ZKL_KIND_READ : ZKL_KIND_WRITE;
     if (run->kind != ZKL_KIND_LOCK && run->kind != side)
         return cli_misuse("-s", "cannot be given with -x");
     run->kind = side;
     return 0;
 }
 
-static int take_exclusive(void *to, const char *name) {
-    struct run_options *run = to;
-    (void)name;
-    return take_side(run, ZKL_KIND_WRITE);
-}
-
-static int take_shared(void *to, const char *name) {
-    struct run_options *run = to;
-    (void)name;
-    return take_side(run, ZKL_KIND_READ);
-}
-
 /* ---- the options, in the order of the help ---- */
+
+static const char *const losses[] = {
+    [RUN_LOSS_KILL] = "kill", [RUN_LOSS_TERM] = "term", [RUN_LOSS_IGNORE] = "ignore", NULL};
+static const char *const marks[] = {
+    [RUN_MARK_BEFORE] = "before", [RUN_MARK_AFTER] = "after", [RUN_MARK_NONE] = NULL};
 
 #define FIELD(name) .field = offsetof(struct run_options, name)
 static const cli_option table[] = {
@@ -159,9 +126,9 @@ static const cli_option table[] = {
     {"wait", 'w', CLI_SECONDS, FIELD(wait)},
     {"timeout", 'w', CLI_SECONDS, FIELD(wait)},
     {"conflict-exit-code", 'E', CLI_WHOLE, FIELD(conflict_code), .most = 255},
-    {"exclusive", 'x', CLI_ACT, .take = take_exclusive},
-    {NULL, 'e', CLI_ACT, .take = take_exclusive},
-    {"shared", 's', CLI_ACT, .take = take_shared},
+    {"exclusive", 'x', CLI_ACT, .take = take_side},
+    {NULL, 'e', CLI_ACT, .take = take_side},
+    {"shared", 's', CLI_ACT, .take = take_side},
     {"permits", 0, CLI_WHOLE, FIELD(permits), .least = 1, .most = INT32_MAX},
     {"also", 0, CLI_VALUE, .take = take_also},
     {"close", 'o', CLI_FLAG, FIELD(close)},
@@ -170,11 +137,11 @@ static const cli_option table[] = {
     {"verbose", 0, CLI_FLAG, FIELD(verbose)},
     {"session", 0, CLI_SECONDS, FIELD(session), .seconds = {true, CLI_SESSION_MOST}},
     {"grace", 0, CLI_SECONDS, FIELD(grace)},
-    {"on-loss", 0, CLI_VALUE, .take = take_on_loss},
+    {"on-loss", 0, CLI_WORD, FIELD(on_loss), .words = losses, .expected = "kill, term or ignore"},
     {"revocable", 0, CLI_FLAG, FIELD(revocable)},
     {"every", 0, CLI_VALUE, .take = take_every},
     {"once", 0, CLI_ACT, .take = take_every},
-    {"mark", 0, CLI_VALUE, .take = take_mark},
+    {"mark", 0, CLI_WORD, FIELD(mark), .words = marks, .expected = "before or after"},
     {"splay", 0, CLI_SECONDS, FIELD(splay)},
     {"report", 0, CLI_VALUE, .take = take_report},
     {"identifier", 0, CLI_VALUE, .take = take_identifier},
@@ -281,8 +248,13 @@ static void find_report(struct run_options *run, const cli_options *options) {
 }
 
 int cli_run_options_read(struct run_options *run, int argc, char **argv) {
-    *run = (struct run_options){
-        .wait = -1, .session = -1, .grace = -1, .splay = -1, .every = -1, .conflict_code = 1};
+    *run = (struct run_options){.wait = -1,
+                                .session = -1,
+                                .grace = -1,
+                                .splay = -1,
+                                .every = -1,
+                                .conflict_code = 1,
+                                .mark = RUN_MARK_NONE};
     run->kind = ZKL_KIND_LOCK;
     cli_options options = cli_options_of(argc, argv, &syntax, -1);
     const int code = read_all(run, &options);

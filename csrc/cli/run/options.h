@@ -12,7 +12,7 @@
 #define RUN_SESSION 40 /* seconds that are asked for by default */
 
 enum run_on_loss { RUN_LOSS_KILL, RUN_LOSS_TERM, RUN_LOSS_IGNORE };
-enum run_mark { RUN_MARK_NONE, RUN_MARK_BEFORE, RUN_MARK_AFTER };
+enum run_mark { RUN_MARK_BEFORE, RUN_MARK_AFTER, RUN_MARK_NONE };
 
 /* Durations are seconds; below 0: not given. */
 struct run_options {
