@@ -109,6 +109,14 @@ describe("below zklock run #once", function()
         end
       end)
 
+      -- It said "unknown", and not of what.
+      it("ends with 69, and names a node, when the servers answer no more", function()
+        local silent = here:proxy()
+        silent:hold_before("multi")
+        assert.same({ code = 69, out = "", err = "zklock: timeout: " .. nodes:match("[^\n]+") .. "\n" },
+          held { hosts = silent.hosts })
+      end)
+
       it("ends with 77 when it may not read them", function()
         nodes = here.path .. "-shut/_c_" .. ("1"):rep(36) .. "-lock-0000000001"
         assert(here.tree:create(nodes, "", { parents = true, acl = { { perms = 31, scheme = "digest", id = "x:y" } } }))

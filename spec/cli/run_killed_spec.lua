@@ -351,6 +351,22 @@ describe("zklock run #once", function()
     assert.truthy(one:stderr():find("zklock: revoked: " .. here.path .. "\n", 1, true), one:stderr())
   end)
 
+  -- It said nothing, and the lock stayed held until the session had expired.
+  it("warns that others wait when its session process is killed while it releases", function()
+    local proxy = here:proxy()
+    local one = here:closes(command.start { "run", "--session", SESSION, env = { ZKLOCK_SERVERS = proxy.hosts },
+      here.path, "sh", "-c", "echo began; cat" }, function(process) process:kill() end)
+    assert.equal("began", one:read_line(here.patience))
+    proxy:hold_before("delete")
+    one:close_input()
+    wait.eventually(function() return proxy:is_holding() end)
+    running.signal(running.children(one.pid), "sigkill")
+    assert.same({ 0, 0 }, { one:wait(here.patience) })
+    assert.equal("zklock: warning: the session process of zklock was killed: others wait until its session has "
+      .. "expired\n", one:stderr())
+    proxy:heal()
+  end)
+
   it("puts the terminal back as it was when it has killed a command that has changed it", function()
     local shell = terminal.start("dash", { ZKLOCK_SERVERS = here.zk.hosts, ZKLOCK_CONFIG = "/dev/null" })
     here:closes(shell)

@@ -51,7 +51,7 @@ static int look_for(const cli_guard *nodes, const cli_options *options) {
     else if (code == EX_USAGE && is_config_denied())
         code = EX_NOPERM;
     cli_node_command_end(&command);
-    return code == EX_PROTOCOL ? EX_UNAVAILABLE : code; /* no answer: nothing was written */
+    return code;
 }
 
 static int ask_servers(const cli_options *options) {

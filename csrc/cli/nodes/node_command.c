@@ -99,7 +99,8 @@ static zkl_status try_guarded(cli_node_command *command, const cli_guard *guard,
     zkl_node_request_drop(command->request);
     command->request = zkl_node_do_all(connection->client, ops, count, NULL, tag, deadline, false);
     free(ops);
-    return cli_connection_answer(connection, command->request);
+    const zkl_status status = cli_connection_answer(connection, command->request);
+    return status == ZKL_UNKNOWN && !write ? ZKL_TIMEOUT : status; /* nothing was to be written */
 }
 
 int cli_node_command_write(cli_node_command *command, const cli_guard *guard, const zkl_op *write) {
@@ -110,7 +111,7 @@ int cli_node_command_write(cli_node_command *command, const cli_guard *guard, co
         return 0;
     const size_t failed = zkl_node_request_failed(command->request);
     const bool of_guard = failed > 0 && failed <= guard->count;
-    const char *path = of_guard ? guard->nodes[failed - 1] : write ? write->path : NULL;
+    const char *path = of_guard ? guard->nodes[failed - 1] : write ? write->path : guard->nodes[0];
     if (of_guard && status == ZKL_NO_NODE)
         return cli_failure(ZKL_LOST, path);
     return cli_connection_failure(&command->connection, status, path);

@@ -33,6 +33,7 @@ struct front {
     struct pollfd polled[DESCRIPTORS];
     pid_t session; /* 0: it has ended */
     bool stopped;  /* the session is */
+    bool killed;   /* the session was */
     int signal;    /* the latest that was passed on while the command was not started */
     zkl_nanos signalled;
     struct progress progress;
@@ -86,8 +87,10 @@ static void see_signals(struct front *front) {
 
 static void ended(pid_t child, int status, void *ctx) {
     struct front *front = ctx;
-    if (child == front->session)
+    if (child == front->session) {
         front->session = 0;
+        front->killed = WIFSIGNALED(status);
+    }
     cli_page_reaped(front->page, child, status);
 }
 
@@ -208,9 +211,6 @@ static void end_without_session(struct front *front) {
         return;
     }
     cli_page_end_command(page, front->run->shown);
-    if (!cli_page_is_cut_short(page))
-        cli_warn("the session process of zklock was killed: others wait until its session has "
-                 "expired");
     if (front->run->options.mark == RUN_MARK_AFTER && cli_page_has_succeeded(page))
         end_unknown(front);
 }
@@ -276,6 +276,10 @@ static void live(struct front *front) {
         cli_terminal_restore(&front->run->terminal);
     if (atomic_load(&front->page->outcome) == PAGE_NO_OUTCOME)
         end_without_session(front);
+    const bool over = atomic_load(&front->page->phase) == PAGE_EMPTY;
+    if (front->killed && over && !cli_page_is_cut_short(front->page))
+        cli_warn("the session process of zklock was killed: others wait until its session has "
+                 "expired");
 }
 
 int cli_front_live(struct run *run) {
