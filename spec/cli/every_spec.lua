@@ -275,6 +275,21 @@ describe("zklock run --every #once", function()
       assert.same({ 0, 0 }, ended)
     end)
 
+    it("needs no watcher while it writes the mark after the command", function()
+      local proxy = here:proxy()
+      local one = before_mark(proxy)
+      local session = running.children(one.pid)[1]
+      proxy:hold_before("multi")
+      one:close_input()
+      wait.eventually(function() return proxy:is_holding() end)
+      running.signal(running.children(session), "sigkill")
+      wait.eventually(function() return not running.children(session)[1] end)
+      wait.rest(1) -- the servers' fault, for longer than a run that a signal ends waits for them
+      proxy:heal()
+      assert.same({ 0, 0 }, { one:wait() })
+      assert.truthy(here.tree:exists(mark()))
+    end)
+
     it("ends with 76 when its session process is killed while it writes the mark before the command", function()
       local proxy = here:proxy()
       proxy:hold_reply("multi", 2)

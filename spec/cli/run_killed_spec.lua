@@ -183,14 +183,27 @@ describe("zklock run #once", function()
     one:kill()
   end)
 
-  it("signals no foreign process when it cannot start its own ones", function()
+  --- A run of which the n-th fork fails.
+  local function cannot_fork(n, ...)
     local library, made = preload.build("forker")
     local mark = made .. "/signalled"
-    local env = { ZKLOCK_SERVERS = here.zk.hosts, LD_PRELOAD = library, FORKER_MARK = mark, TMPDIR = temporary }
-    local one = here:closes(command.start { "run", here.path, "true", env = env }, function(process) process:kill() end)
+    local env = { ZKLOCK_SERVERS = here.zk.hosts, LD_PRELOAD = library, FORKER_MARK = mark, FORKER_AT = tostring(n),
+      TMPDIR = temporary }
+    local one = here:closes(command.start { "run", env = env, ... }, function(process) process:kill() end)
     assert.equal(70, (one:wait(here.patience)))
-    assert.equal("zklock: cannot start its processes: Resource temporarily unavailable\n", one:stderr())
     assert.is_nil(running.read(mark))
+    return one:stderr()
+  end
+
+  it("signals no foreign process when it cannot start its own ones", function()
+    assert.equal("zklock: cannot start its processes: Resource temporarily unavailable\n",
+      cannot_fork(2, here.path, "true"))
+  end)
+
+  it("ends with 70, and writes no mark after the command, when it cannot fork the command", function()
+    assert.equal("zklock: cannot fork: Resource temporarily unavailable\n",
+      cannot_fork(3, "--once", "--mark", "after", here.path, "true"))
+    assert.same({}, here.tree:children(here.path) or {})
   end)
 
   it("leaves nothing of itself when one of its processes is killed while it queues", function()

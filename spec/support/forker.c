@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A library for LD_PRELOAD: the second fork of a process and those above it fails, as at the limit
- * on the number of processes. A signal to every process there is, kill(-1, ...), is not sent:
+/* A library for LD_PRELOAD: the second fork of a process and those above it fails, or that of the
+ * number in FORKER_AT, as at the limit on the number of processes. A signal to every process there is, kill(-1, ...), is not sent:
  * FORKER_MARK names the file that says so. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -17,7 +17,8 @@ typedef int kills(pid_t pid, int signal);
 static int forked;
 
 pid_t fork(void) {
-    if (++forked == 2) {
+    const char *at = getenv("FORKER_AT");
+    if (++forked == (at ? atoi(at) : 2)) {
         errno = EAGAIN;
         return -1;
     }

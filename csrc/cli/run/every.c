@@ -109,8 +109,8 @@ bool cli_every_finish(struct session *session) {
     zkl_once *once = zkl_once_mark(session->contender, tag, deadline_of(session));
     await_answer(session, once, true);
     const zkl_status status = status_of(session, once);
+    const bool stopped = once && !session->connection.answered;
     zkl_once_drop(once);
-    const bool stopped = session->signal && !session->connection.answered;
     if (stopped)
         cli_session_end_stopped(session);
     else if (status != ZKL_OK)
