@@ -69,6 +69,15 @@ prose() {
     find . -name '*.md' ! -path './build/*' ! -path './.git/*' -printf '%P\0' | xargs -0 lua5.4 tools/prose.lua
 }
 
+# npm is no package that deps.sh installs: Debian's brings hundreds of others.
+workflows() {
+    if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
+        echo 'skipped: npm is not here'
+        return
+    fi
+    node tools/workflows.js
+}
+
 step 'clang-format' formatted
 step 'no line of C past column 100' narrow
 step 'clang-tidy' tidy
@@ -78,6 +87,7 @@ step 'luacheck' luacheck_all
 step 'lua and spec parse in Lua 5.1' for_each_lua luac5.1 -p --
 step 'lua and spec parse in LuaJIT' for_each_lua -I FILE luajit -b FILE /dev/null
 step 'shellcheck' shellcheck tools/*.sh bench/contest/*.sh model/*.sh fuzz/*.sh share/zklock.bash .ci/run
+step 'actionlint' workflows
 step 'specs start no program that tools/deps.sh does not install' lua5.4 tools/programs.lua
 step 'specs set no time limits, and sleep for no event' lua5.4 tools/timing.lua
 step 'mandoc' mandoc -T lint share/zklock.1 share/zklock.3
