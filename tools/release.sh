@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Makes a release of the present commit, in build/release: the source tarball, the rockspec, the source rock, the binary
 # rock of Lua 5.4 for this system, and their checksums. It uploads nothing.
-# Everything happens in a fresh clone: the version is written and committed there, the tests run there, and what is
-# packed comes from there. The commit, the tag and the packages are brought here last, so a release that fails leaves
+# Everything happens in a fresh clone: the version is written and committed there, the tests run there, and tools/pack.sh
+# packs it there. The commit, the tag and the packages are brought here last, so a release that fails leaves
 # nothing behind, and leaves the packages of the former one.
 # usage: tools/release.sh VERSION [TEST]     TEST: the command that tests the clone, `make test lint test-all`
 set -u
@@ -11,7 +11,6 @@ set -u
 version=${1:-}
 test=${2:-make test lint test-all}
 tag=v$version
-url=https://github.com/zklock/zklock.git # as the rockspec has it
 
 fail() {
     echo "make release: $*" >&2
@@ -56,42 +55,7 @@ sh -c "$test" </dev/null || fail "the tests fail: $test"
 [ -z "$(git status --porcelain)" ] || fail "the tests leave files behind: $(git status --porcelain)"
 git tag -a -m "zklock $version" "$tag" || fail 'git cannot tag'
 
-say 'the source tarball'
-git archive --format=tar --prefix="zklock-$version/" "$tag" | gzip -n9 >"$out/zklock-$version.tar.gz"
-tar -tzf "$out/zklock-$version.tar.gz" "zklock-$version/rockspec/zklock-$version-1.rockspec" >/dev/null ||
-    fail 'the source tarball lacks the rockspec of the release'
-cp "rockspec/zklock-$version-1.rockspec" "$out"
-
-# LuaRocks fetches the tag that the rockspec names, as it will from the public repository: git takes it from the clone.
-mkdir "$work/server"
-echo "rocks_servers = { '$work/server' } local_cache = '$work/cache'" >"$work/config.lua"
-rocks() {
-    LUAROCKS_CONFIG="$work/config.lua" GIT_CONFIG_COUNT=1 \
-        GIT_CONFIG_KEY_0="url.file://$clone.insteadOf" GIT_CONFIG_VALUE_0="$url" \
-        luarocks --lua-version=5.4 "$@" >"$work/log" 2>&1 </dev/null || {
-        cat "$work/log" >&2
-        fail "luarocks $1 fails"
-    }
-}
-
-use() { # use TREE: the module of that tree is of this version
-    said=$(cd "$work" && LUA_PATH="$1/share/lua/5.4/?.lua;$1/share/lua/5.4/?/init.lua" \
-        LUA_CPATH="$1/lib/lua/5.4/?.so" lua5.4 -e 'print(require("zklock")._VERSION)') || fail "the rock cannot be loaded"
-    [ "$said" = "zklock $version" ] || fail "the rock says that it is $said"
-}
-
-cd "$out" || exit 1
-say 'the source rock'
-rocks pack "zklock-$version-1.rockspec"
-rocks install --tree="$work/from-source" "zklock-$version-1.src.rock"
-use "$work/from-source"
-say 'the binary rock'
-rocks pack --tree="$work/from-source" zklock "$version-1"
-binary=$(ls ./*.linux-*.rock) || fail 'luarocks has packed no binary rock'
-rocks install --tree="$work/from-binary" "$binary"
-use "$work/from-binary"
-sha256sum -- * >"$work/SHA256SUMS" || exit 1
-mv "$work/SHA256SUMS" . || exit 1
+tools/pack.sh "$version" "$out" || fail 'the tag cannot be packed'
 
 say "the commit and the tag $tag"
 cd "$here" || exit 1

@@ -81,6 +81,29 @@ describe("make release #flood", function()
     assert.equal(0, code, said)
     assert.equal(4, select(2, said:gsub(": OK\n", "")))
 
+    -- packed once more, elsewhere and by somebody else: the same bytes
+    local sums = file.read(clone .. "/SHA256SUMS")
+    clone = place .. "/zklock"
+    local command = "umask 077 && mkdir ../again && TZ=Asia/Tokyo tools/pack.sh " .. VERSION .. " ../again"
+    code, said = run("sh", "-c", command)
+    assert.equal(0, code, said)
+    assert.equal(sums, file.read(place .. "/again/SHA256SUMS"))
+    clone = clone .. "/build/release"
+
+    -- the source rock is what is built and documented
+    code, said = run("unzip", "-Z1", made[4])
+    assert.equal(0, code, said)
+    local others = {}
+    for path in said:gmatch("[^\n]+") do
+      local name = path:match("^zklock/(.*)$") or ""
+      local known = name:find("^[%u_]+%.md$") or name == "LICENSE" or name == "Makefile" or name:find("^csrc/")
+        or name:find("^lua/") or name:find("^docs/") or name:find("^examples/") or name:find("^share/")
+        or name:find("^rockspec/") or name:find("^tools/make/") or path:find("^zklock%-[^/]*%.rockspec$")
+      if not known then others[#others + 1] = name end
+    end
+    table.sort(others)
+    assert.same({ "bench/contest/contest.mk", "tools/source.sh", "tools/tls.patch", "tools/tls.sh" }, others)
+
     -- the tarball is the tag's tree
     assert.equal(0, (run("tar", "-xzf", made[5])))
     clone = clone .. "/zklock-" .. VERSION
