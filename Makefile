@@ -175,7 +175,8 @@ tls: deps
 	@rm -rf build/test/tls && mkdir -p build/test/tls
 	@$(submake) LUAS=5.4 build
 	@tools/tls.sh build/tls
-	@exec $(SUITES) -l 580 -o build/test/tls 'tls=$(call tls_specs)'
+	@$(submake) B=build/static ZOOKEEPER=static build/static/5.4/zklock/core.so
+	@exec $(SUITES) -j 1 -l 580 -o build/test/tls 'tls=$(call tls_specs)' 'static=$(tls_static)'
 
 chaos: deps
 	@$(call checked,build/checked/5.4/zklock/core.so)

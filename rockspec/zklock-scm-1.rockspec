@@ -46,6 +46,7 @@ build = {
     CPPFLAGS = "-I$(ZOOKEEPER_INCDIR)",
     LDFLAGS = "-L$(ZOOKEEPER_LIBDIR)",
     LUA_INCDIR = "$(LUA_INCDIR)",
+    ZOOKEEPER = "$(ZOOKEEPER)", -- static: the module has libzookeeper in it
   },
   install_pass = false,
   -- With docs and examples LuaRocks leaves out the pages beside them: `conf` has these, so that their links work.

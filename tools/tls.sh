@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Builds a libzookeeper_mt with TLS from the distribution's own source package, of which the distribution's binary is
 # built without, and with tls.patch, which says who is trusted. Nothing is installed: the library stays in DIR, for
-# LD_LIBRARY_PATH. A library that was built so before is kept. It is hardened as Debian's own packages are.
+# LD_LIBRARY_PATH, and as an archive for `ZOOKEEPER=static`. What was built so before is kept. It is hardened as
+# Debian's own packages are.
 # usage: tools/tls.sh DIR        status 3: the source package is not to be had here
 set -u
 
@@ -10,9 +11,9 @@ dir=$1
 tools=$(cd "$(dirname "$0")" && pwd) || exit 1
 patch=$tools/tls.patch
 recipe() { cat "$tools/tls.sh" "$patch"; }
-[ -e "$dir/libzookeeper_mt.so.2" ] && recipe | cmp -s - "$dir/recipe" && exit 0
+[ -e "$dir/libzookeeper_mt.so.2" ] && [ -e "$dir/libzookeeper_mt.a" ] && recipe | cmp -s - "$dir/recipe" && exit 0
 mkdir -p "$dir" && dir=$(cd "$dir" && pwd) || exit 1
-rm -f "$dir/libzookeeper_mt.so.2"
+rm -f "$dir/libzookeeper_mt.so.2" "$dir/libzookeeper_mt.a"
 work=$dir/work
 rm -rf "$work"
 trap 'rm -rf "$work"' EXIT
@@ -29,10 +30,11 @@ build() {
     mkdir generated
     (cd generated && java -cp /usr/share/java/zookeeper-jute.jar org.apache.jute.compiler.generated.Rcc -l c "$records")
     autoreconf -if
-    CXX=no ./configure --with-openssl --without-cppunit --without-sasl --disable-static
+    CXX=no ./configure --with-openssl --without-cppunit --without-sasl --with-pic
     make -j"$(nproc)" AM_CFLAGS= CFLAGS='-g -O2 -fstack-protector-strong -Wformat -Werror=format-security' \
         CPPFLAGS='-D"FIPS_mode()=0" -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2' \
         LDFLAGS='-Wl,-z,relro,-z,now -Wl,-z,defs' libzookeeper_mt.la
+    mv .libs/libzookeeper_mt.a "$dir"
     mv .libs/libzookeeper_mt.so.2.*.* "$dir/library"
 }
 

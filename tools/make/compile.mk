@@ -43,7 +43,14 @@ HARDEN_SO = -Wl,-z,relro,-z,now
 COMPILE = $(CC) -std=c11 -D_GNU_SOURCE -DTHREADED -fPIC -fvisibility=hidden -fno-semantic-interposition -pthread $(WARNINGS) \
 	-Icsrc $(CPPFLAGS) $(CFLAGS) $(HARDEN_C) $(SANITIZE) -MMD -MP
 LINK = $(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS)
-LIBS = -lzookeeper_mt -pthread
+
+# ZOOKEEPER=static: libzookeeper's archive, for systems without a libzookeeper. That of `make libzookeeper` comes first;
+# it wants OpenSSL, of which it gets the archives. Their names stay ours: a host may have another OpenSSL.
+ZOOKEEPER =
+TLS_ARCHIVE = $(wildcard build/tls/libzookeeper_mt.a)
+ZOOKEEPER_static = $(if $(TLS_ARCHIVE),$(TLS_ARCHIVE) -l:libssl.a -l:libcrypto.a,-l:libzookeeper_mt.a) -Wl,--exclude-libs,ALL
+LIBS = $(if $(ZOOKEEPER),$(or $(ZOOKEEPER_$(ZOOKEEPER)),$(error ZOOKEEPER=static expected, got $(ZOOKEEPER))),-lzookeeper_mt) \
+	-pthread
 
 # Distributions name Lua's pkg-config file differently.
 lua_names = $(if $(filter luajit,$1),luajit,lua$1 lua-$1 lua$(subst .,,$1))

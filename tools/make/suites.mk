@@ -56,6 +56,8 @@ neighbour_specs = $(call lua,5.4,build) $(BUSTED) --tags=neighbours $(spec_optio
 # $(call tls_specs[,ARGUMENTS]). The library that is found first has TLS; the module is the same.
 tls_specs = env LD_LIBRARY_PATH=$(CURDIR)/build/tls $(call lua,5.4,build) $(BUSTED) $1 $(spec_options) \
 	spec/security/tls_spec.lua
+# The module with that library and OpenSSL in it.
+tls_static = $(call lua,5.4,build/static) $(BUSTED) --exclude-tags=slow $(spec_options) spec/security/tls_spec.lua
 # $(call hostile_specs,BUILD[,PROGRAM]): a thousand directories that somebody has filled who wishes us ill, below that
 # program. valgrind needs no suppressions: what the interpreter and the libraries leave behind can still be reached.
 hostile_specs = $(call lua_path,5.4,$1) $2 $(LUA_5.4) $(BUSTED) --tags=flood spec/security/hostile_spec.lua
