@@ -37,6 +37,7 @@ SANITIZE =
 Q = @
 
 .PHONY: help demo test test-all steady nightly neighbours tls chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz bare lint asan tsan bench instructions duel screenshot release picture
+.PHONY: deb deb-check
 .PHONY: deps build install install-lib uninstall abi hosts unit rock rockspec neighbour_programs libzookeeper format clean
 .DELETE_ON_ERROR:
 
@@ -72,6 +73,8 @@ help:
 	@echo '  make screenshot  docs/images/locks.png, the picture of the page for operators'
 	@echo '  make contest every way that people lock today, what it costs and what it breaks: QUICK=1 PEERS="flock etcd"'
 	@echo '  make picture draws docs/demo.svg, what make demo shows on a terminal'
+	@echo '  make deb     the Debian packages: build/deb'
+	@echo '  make deb-check  installs them in a fresh minimal Debian, takes locks, upgrades and purges them: as root'
 	@echo '  make release VERSION=1.0.0  tests a fresh clone, tags it and packs it in build/release; uploads nothing'
 	@echo 'These install nothing:'
 	@echo '  make build   the module for each Lua: build/5.4/zklock/core.so, ..., and the command line: build/zklock'
@@ -365,6 +368,7 @@ duel: deps
 
 include tools/make/nightly.mk
 include tools/make/platforms.mk
+include tools/make/packages.mk
 include bench/contest/contest.mk
 
 clean:

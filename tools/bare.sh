@@ -5,6 +5,7 @@
 # usage: tools/bare.sh [COMMAND]...     without a command: 'make demo' 'make test'
 # Runs as root. The chroot takes its packages from where this machine takes Debian's. It needs some GB in TMPDIR.
 # BARE_LIMIT: seconds for everything, 7200. Mounts and processes are in namespaces of their own, which end with it.
+# BARE_WITH: a folder, which is /root/with in there; what is written there stays.
 set -u
 
 fail() {
@@ -43,6 +44,10 @@ make_system() {
     mount -t proc proc "$root/proc"
     mount --rbind /dev "$root/dev"
     mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
+    if [ "${BARE_WITH:-}" ]; then
+        mkdir "$root/root/with"
+        mount --bind -- "$BARE_WITH" "$root/root/with" || fail "there is no $BARE_WITH"
+    fi
 }
 
 inside() { # inside COMMAND: in the chroot, with nobody's environment

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Installs the Debian packages that the given make goals need and that are missing; nothing else.
-# usage: tools/deps.sh [build|install|test|test-all|steady|nightly|tls|neighbours|chaos|soak|soak-lua|slow|random|model|sim|costs|recorder|coverage|mutants|fuzz|demo|bare|lint|asan|tsan|bench|instructions|duel|screenshot|release|picture|contest|platforms]...
+# usage: tools/deps.sh [build|install|test|test-all|steady|nightly|tls|neighbours|chaos|soak|soak-lua|slow|random|model|sim|costs|recorder|coverage|mutants|fuzz|demo|bare|lint|asan|tsan|bench|instructions|duel|screenshot|release|picture|contest|platforms|deb|deb-check]...
 # without a goal: all of them
 # --list in front of them: prints the packages, and installs nothing
 set -eu
@@ -47,6 +47,12 @@ platforms='gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6
 
 mutants='binutils clang lua-dkjson'
 
+# debian/control has the list, besides what every package is built with. lintian looks at what comes of it.
+packages() {
+    sed -n '/^Build-Depends:/,/^[A-Z].*:/ s/^ \([a-z0-9.+-]*\).*/\1/p' debian/control | sed 's/^debhelper-compat$/debhelper/'
+    echo 'build-essential lintian'
+}
+
 wanted=
 [ $# -gt 0 ] || set -- build test test-all steady nightly tls neighbours chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz demo lint asan tsan bench instructions duel screenshot release picture platforms
 for goal; do
@@ -75,6 +81,8 @@ for goal; do
     fuzz) wanted="$wanted $cc $lua54 clang libclang-rt-dev" ;;
     model) wanted="$wanted gcc|/usr/bin/cc libc6-dev spin" ;;
     platforms) wanted="$wanted $cc $lua54 $server lua-busted lua-luv lua-socket lua-filesystem $platforms" ;;
+    deb) wanted="$wanted $(packages)" ;;
+    deb-check) wanted="$wanted $(packages) $cc $lua54 $server lua-luv lua-socket debootstrap git" ;;
     bare) wanted="$wanted debootstrap git" ;;
     release) wanted="$wanted $cc $lua54 luarocks git|/usr/bin/git" ;;
     lint) wanted="$wanted $cc $lua54 lua5.1 luajit2|/usr/bin/luajit lua-check luarocks clang-format clang-tidy shellcheck mandoc git|/usr/bin/git" ;;

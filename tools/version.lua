@@ -4,6 +4,7 @@
 --     share/zklock.3;
 --   * the rockspec of the release (tools/rockspec.lua);
 --   * share/zklock.abi, which names the C library's soname: its number is the major version;
+--   * debian/control, whose package of the C library has the number of the soname in its name, and debian/changelog;
 --   * CHANGELOG.md, whose newest release it is. Before the first release, its text says how the tree calls itself.
 -- make reads it from lua/zklock/version.lua itself: tools/make/version.mk.
 -- usage: lua5.4 tools/version.lua             in the root of the tree: compares the copies
@@ -11,6 +12,7 @@
 
 local TRUTH, HEADER, CHANGELOG = "lua/zklock/version.lua", "csrc/zklock.h", "CHANGELOG.md"
 local ABI, MANUAL = "share/zklock.abi", "share/zklock.3"
+local CONTROL, DEBIAN = "debian/control", "debian/changelog"
 local NUMBERS = "^(%d+)%.(%d+)%.(%d+)$"
 
 local function read(path)
@@ -69,13 +71,31 @@ local function check()
   if not numbers(version) then wrong[1] = ("%s: MAJOR.MINOR.PATCH expected, got %s"):format(TRUTH, version) end
   for _, path in ipairs { HEADER, MANUAL } do compare(path, read(path):match '#define ZKL_VERSION "([^"]*)"') end
   compare(CHANGELOG, in_changelog())
+  compare(DEBIAN, read(DEBIAN):match "^zklock %(([^)]*)%)")
   local soname = read(ABI):match "\nsoname ([^\n]*)\n"
   if soname ~= "libzklock.so." .. version:match "^%d*" then
     wrong[#wrong + 1] = ("%s has the soname %s, %s the version %s: run lua5.4 tools/version.lua VERSION")
       :format(ABI, soname or "?", TRUTH, version)
   end
+  for number in read(CONTROL):gmatch "libzklock(%d+)" do
+    if number ~= version:match "^%d*" then
+      wrong[#wrong + 1] = ("%s names libzklock%s, %s has the version %s: run lua5.4 tools/version.lua VERSION")
+        :format(CONTROL, number, TRUTH, version)
+    end
+  end
   for _, line in ipairs(wrong) do print(line) end
   os.exit(#wrong == 0)
+end
+
+--- Debian's changelog leads to ours.
+local function write_debian(new)
+  local text = read(DEBIAN)
+  local heading = ("zklock (%s) "):format(new)
+  if text:sub(1, #heading) == heading then return end
+  local entry = text:match "^zklock.-\n %-%- [^\n]*\n"
+  if not entry then fail("%s must begin with an entry", DEBIAN) end
+  entry = entry:gsub("^zklock %([^)]*%) ", heading):gsub(">  [^\n]*\n$", os.date "!>  %a, %d %b %Y %H:%M:%S +0000\n")
+  write(DEBIAN, entry .. "\n" .. text)
 end
 
 --- Gives what is unreleased the heading of the release, below an empty section for what comes next.
@@ -99,5 +119,7 @@ for _, path in ipairs { HEADER, MANUAL } do
   replace(path, '#define ZKL_VERSION "[^"]*"', ('#define ZKL_VERSION "%s"'):format(new))
 end
 replace(ABI, "\nsoname libzklock%.so%.%d+\n", ("\nsoname libzklock.so.%d\n"):format((numbers(new))))
+write(CONTROL, (read(CONTROL):gsub("libzklock%d+", "libzklock" .. numbers(new))))
+write_debian(new)
 write_changelog(new)
 os.exit(os.execute "lua5.4 tools/rockspec.lua --write")

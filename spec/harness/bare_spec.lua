@@ -96,6 +96,15 @@ describe("tools/bare.sh #once", function()
     leaves_nothing()
   end)
 
+  it("shares the folder that BARE_WITH names", function()
+    if not is_possible() then return pending("only root can make a chroot, and only where it may mount") end
+    write(stubs .. "/given", "a package\n")
+    local run = start({ BARE_WITH = stubs }, "cp /root/with/given /root/with/taken")
+    assert.same({ 0, "ok      cp /root/with/given /root/with/taken\n" }, { (run:wait(PATIENCE)), run:stdout() })
+    assert.equal("a package\n", read(stubs .. "/taken"))
+    leaves_nothing()
+  end)
+
   it("leaves nothing when the system cannot be made", function()
     if not is_possible() then return pending("only root can make a chroot, and only where it may mount") end
     local run = start({ FAILS = "yes" }, "true")

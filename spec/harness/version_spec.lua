@@ -7,9 +7,12 @@ local process = require "spec.support.process"
 
 local TRUTH, HEADER, CHANGELOG = "lua/zklock/version.lua", "csrc/zklock.h", "CHANGELOG.md"
 local ABI, MANUAL = "share/zklock.abi", "share/zklock.3"
+local CONTROL, DEBIAN = "debian/control", "debian/changelog"
 local PRESENT = dofile(TRUTH)
 local UNRELEASED = "# Changelog\n\n## [Unreleased]\n\nThe first release will be 1.0.0. "
   .. "Until then the tree calls itself 0.1.0.\n\n### Added\n\n- A lock.\n"
+
+local ENTRY = "zklock (%s) unstable; urgency=medium\n\n  * News.\n\n -- the authors <a@example.com>  %s\n"
 
 describe("tools/version.lua #once", function()
   local tree
@@ -26,7 +29,7 @@ describe("tools/version.lua #once", function()
 
   before_each(function()
     tree = folder.new("version")
-    run("mkdir", "-p", "tools/make", "csrc", "lua/zklock", "rockspec", "share")
+    run("mkdir", "-p", "tools/make", "csrc", "lua/zklock", "rockspec", "share", "debian")
     for _, path in ipairs { "tools/version.lua", "tools/rockspec.lua", "tools/make/version.mk",
       "rockspec/zklock-scm-1.rockspec" } do
       write(path, file.read(path))
@@ -37,6 +40,8 @@ describe("tools/version.lua #once", function()
     end
     write(CHANGELOG, UNRELEASED)
     write(ABI, "# A list\nsoname libzklock.so.0\nconstant A 1\n")
+    write(CONTROL, "Package: libzklock0\n\nPackage: libzklock-dev\nDepends: libzklock0 (= ${binary:Version})\n")
+    write(DEBIAN, ENTRY:format("0.1.0", "Sat, 28 Nov 2026 00:00:00 +0000"))
   end)
 
   after_each(function() folder.remove(tree) end)
@@ -62,6 +67,12 @@ describe("tools/version.lua #once", function()
     assert.equal(("# Changelog\n\n## [Unreleased]\n\n## [1.0.0] - %s\n\n### Added\n\n- A lock.\n")
       :format(os.date "!%Y-%m-%d"), read(CHANGELOG))
     assert.equal("# A list\nsoname libzklock.so.1\nconstant A 1\n", read(ABI))
+    assert.equal("Package: libzklock1\n\nPackage: libzklock-dev\nDepends: libzklock1 (= ${binary:Version})\n",
+      read(CONTROL))
+    local first = ENTRY:format("1.0.0", os.date "!%a, %d %b %Y")
+    assert.equal(first:sub(1, -2), read(DEBIAN):sub(1, #first - 1))
+    local former = "\n" .. ENTRY:format("0.1.0", "Sat, 28 Nov 2026 00:00:00 +0000")
+    assert.equal(former, read(DEBIAN):sub(-#former))
     write("Makefile", "include tools/make/version.mk\nall:\n\t@echo $(ZKL_VERSION) $(ZKL_SOVERSION)\n")
     assert.same({ 0, "1.0.0 1\n" }, { run("make", "-s") })
   end)
@@ -69,11 +80,12 @@ describe("tools/version.lua #once", function()
   it("gives a release one heading, however often it is written", function()
     for _ = 1, 2 do assert.same({ 0, "" }, { version "1.0.0" }) end
     assert.equal(1, select(2, read(CHANGELOG):gsub("## %[1%.0%.0%]", "")))
+    assert.equal(1, select(2, read(DEBIAN):gsub("zklock %(1%.0%.0%)", "")))
   end)
 
   it("refuses a C header and a changelog of another version", function()
     for path, edit in pairs { [HEADER] = { '"0.1.0"', '"0.2.0"' }, [MANUAL] = { '"0.1.0"', '"0.2.0"' },
-      [CHANGELOG] = { "itself 0.1.0", "itself 0.2.0" } } do
+      [CHANGELOG] = { "itself 0.1.0", "itself 0.2.0" }, [DEBIAN] = { "(0.1.0)", "(0.2.0)" } } do
       local before = read(path)
       write(path, file.replace(before, edit[1], edit[2]))
       assert.same({ 1, ("%s has version 0.2.0, %s has 0.1.0: run lua5.4 tools/version.lua VERSION\n")
@@ -83,6 +95,10 @@ describe("tools/version.lua #once", function()
     write(ABI, "# A list\nsoname libzklock.so.1\n")
     assert.same({ 1, ABI .. " has the soname libzklock.so.1, " .. TRUTH
       .. " the version 0.1.0: run lua5.4 tools/version.lua VERSION\n" }, { version() })
+    write(ABI, "# A list\nsoname libzklock.so.0\n")
+    write(CONTROL, "Package: libzklock1\n")
+    assert.same({ 1, CONTROL .. " names libzklock1, " .. TRUTH
+      .. " has the version 0.1.0: run lua5.4 tools/version.lua VERSION\n" }, { version() })
     write(CHANGELOG, "# Changelog\n\n## [Unreleased]\n\n## [0.3.0] - 2026-01-01\n\n## [0.1.0] - 2025-01-01\n")
     assert.equal(1, (version()))
   end)
