@@ -37,7 +37,7 @@ SANITIZE =
 Q = @
 
 .PHONY: help demo test test-all steady nightly neighbours tls chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz bare lint asan tsan bench instructions duel screenshot release picture
-.PHONY: deb deb-check
+.PHONY: deb deb-check image
 .PHONY: deps build install install-lib uninstall abi hosts unit rock rockspec neighbour_programs libzookeeper format clean
 .DELETE_ON_ERROR:
 
@@ -75,6 +75,7 @@ help:
 	@echo '  make picture draws docs/demo.svg, what make demo shows on a terminal'
 	@echo '  make deb     the Debian packages: build/deb'
 	@echo '  make deb-check  installs them in a fresh minimal Debian, takes locks, upgrades and purges them: as root'
+	@echo '  make image   the images of Dockerfile with buildah, on a debootstrap, and runs them: as root'
 	@echo '  make release VERSION=1.0.0  tests a fresh clone, tags it and packs it in build/release; uploads nothing'
 	@echo 'These install nothing:'
 	@echo '  make build   the module for each Lua: build/5.4/zklock/core.so, ..., and the command line: build/zklock'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Installs the Debian packages that the given make goals need and that are missing; nothing else.
-# usage: tools/deps.sh [build|install|test|test-all|steady|nightly|tls|neighbours|chaos|soak|soak-lua|slow|random|model|sim|costs|recorder|coverage|mutants|fuzz|demo|bare|lint|asan|tsan|bench|instructions|duel|screenshot|release|picture|contest|platforms|deb|deb-check]...
+# usage: tools/deps.sh [build|install|test|test-all|steady|nightly|tls|neighbours|chaos|soak|soak-lua|slow|random|model|sim|costs|recorder|coverage|mutants|fuzz|demo|bare|lint|asan|tsan|bench|instructions|duel|screenshot|release|picture|contest|platforms|deb|deb-check|image]...
 # without a goal: all of them
 # --list in front of them: prints the packages, and installs nothing
 set -eu
@@ -83,6 +83,7 @@ for goal; do
     platforms) wanted="$wanted $cc $lua54 $server lua-busted lua-luv lua-socket lua-filesystem $platforms" ;;
     deb) wanted="$wanted $(packages)" ;;
     deb-check) wanted="$wanted $(packages) $cc $lua54 $server lua-luv lua-socket debootstrap git" ;;
+    image) wanted="$wanted debootstrap git buildah podman podman-compose iproute2 curl" ;;
     bare) wanted="$wanted debootstrap git" ;;
     release) wanted="$wanted $cc $lua54 luarocks git|/usr/bin/git" ;;
     lint) wanted="$wanted $cc $lua54 lua5.1 luajit2|/usr/bin/luajit lua-check luarocks clang-format clang-tidy shellcheck mandoc git|/usr/bin/git" ;;

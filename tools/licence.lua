@@ -14,11 +14,11 @@ local COMMENTS = {
   [".yml"] = HASH,
   [".vim"] = '" %s', [".in"] = HASH, [".map"] = "/* %s */", [".1"] = ROFF, [".3"] = ROFF, [".sql"] = DASHES,
   [".abi"] = HASH, [".html"] = "<!-- %s -->", ["Makefile"] = HASH, [".ci/run"] = HASH, ["share/_zklock"] = HASH,
-  ["debian/control"] = HASH, ["debian/rules"] = HASH, [".install"] = HASH,
+  ["debian/control"] = HASH, ["debian/rules"] = HASH, [".install"] = HASH, ["Dockerfile"] = HASH,
 }
 -- Pages, pictures, data, and what programs of others read.
 local EXEMPT = { ".md", ".svg", ".png", ".txt", ".json", ".patch", ".supp", ".known", ".leaks", "LICENSE",
-  ".clang-format", ".clang-tidy", ".editorconfig", ".gitattributes", ".gitignore",
+  ".clang-format", ".clang-tidy", ".editorconfig", ".gitattributes", ".gitignore", ".dockerignore",
   "debian/changelog", "debian/copyright", "debian/source/format", ".docs", ".examples" }
 
 local function ends(path, list)

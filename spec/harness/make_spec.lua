@@ -10,7 +10,7 @@ local uv = require "luv"
 local INSTALL = { "demo", "test", "test-all", "steady", "nightly", "neighbours", "tls", "chaos", "soak",
   "soak-lua", "slow", "random", "sim", "costs", "recorder", "coverage", "mutants", "model", "fuzz", "bare", "lint",
   "asan", "tsan", "bench", "instructions", "duel", "screenshot", "contest", "release", "picture", "platforms", "deb",
-  "deb-check" }
+  "deb-check", "image" }
 -- Those that do what they say, and what single files are.
 local LEAVE_ALONE = { "help", "build", "install", "install-lib", "uninstall", "abi", "hosts", "unit",
   "neighbour_programs", "contest-spec", "libzookeeper", "format", "rock", "rockspec", "clean",
