@@ -636,6 +636,12 @@ typedef struct zkl_front {
  * leases, a caller that shares a node. */
 ZKL_API bool zkl_front_of(zkl_contender *contender, zkl_front *front);
 
+#define ZKL_WHY_TEXT 600 /* bytes */
+/* Why does it wait? A line for people, from what the client knows already; it sends nothing: "third
+ * of 7, behind db7:4242; it has waited for 2.0 s". Its words may change. Text of others is spelled:
+ * `\x1b`. false: it does not wait. */
+ZKL_API bool zkl_why(zkl_contender *contender, char *text, size_t size);
+
 /* ---- queries: questions answered by one ANSWER event of `tag` ---- */
 
 /* Is there a session? ZKL_OK, ZKL_AUTH_FAILED, ZKL_CLOSED, ZKL_DISCONNECTED at the deadline. Like

@@ -219,6 +219,16 @@ static int contender_front(lua_State *L) {
     return 4;
 }
 
+/* contender:why() -> a line about its wait; nothing: it does not wait */
+static int contender_why(lua_State *L) {
+    zkl_contender *contender = check(L);
+    char text[ZKL_WHY_TEXT];
+    if (!contender || !zkl_why(contender, text, sizeof text))
+        return 0;
+    lua_pushstring(L, text);
+    return 1;
+}
+
 /* contender:shortage() -> after "too big": why there was no room for its nodes; nothing: there was
  * another reason */
 static int contender_shortage(lua_State *L) {
@@ -343,6 +353,7 @@ void zkl_open_contender(lua_State *L) {
         {"ask_validity", contender_ask_validity},
         {"nodes", contender_nodes},
         {"front", contender_front},
+        {"why", contender_why},
         {"shortage", contender_shortage},
         {NULL, NULL},
     };

@@ -481,6 +481,16 @@ function Lock:participants(timeout)
   return participants(self.client, self.lock_path.paths or { self.lock_path.path }, deadline, once)
 end
 
+--- Why this owner waits for the lock, as a line of text for people: "third of 7, behind db7:4242; it has waited for
+--- 2.0 s". It sends nothing, and its words may change.
+---@param who any? the owner, as of `acquire`: a coroutine that waits cannot ask itself
+---@return string? why nil: it does not wait
+function Lock:why(who)
+  check.self(self, Lock, "lock:why")
+  local hold = self.lock_path:of(owner_or_current(self, check.owner(who)))
+  return hold and hold.contender:why() or nil
+end
+
 --- The path of the lock, without the chroot; of a multilock all its paths, sorted. Lua 5.1 and LuaJIT return at most
 --- some 8,000 values: with more paths the call raises there.
 ---@return string ...

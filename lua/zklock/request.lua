@@ -251,6 +251,14 @@ function Request:state()
   return hold.state
 end
 
+--- Why it waits; as `lock:why`.
+---@return string? why nil: it does not wait
+function Request:why()
+  check.self(self, Request, "request:why")
+  local hold = self.hold
+  return hold and hold.contender:why() or nil
+end
+
 function Request:__tostring()
   return ("zklock.Request (%s)"):format(self:state())
 end

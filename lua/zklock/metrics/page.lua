@@ -117,7 +117,7 @@ end
 
 --- What is known of the nodes in front of a waiter. Nothing is read for this.
 local function front_of(lock)
-  if not lock.position then return "" end
+  if not lock.position then return html(lock.why or "") end
   if lock.position == 0 then return "nobody is in front" end
   return ("%d in front, next:%s <span>%s</span>"):format(lock.position, lock.is_own and " this client's" or "",
     html(lock.next or ""))

@@ -9,7 +9,7 @@ local part = {}
 
 --- How many holds and waits a part has at most; bytes of an event, and of other texts. Paths are whole: rows are told
 --- apart by them.
-local ROWS_MOST, EVENT_BYTES, TEXT_BYTES = 5000, 1000, 120
+local ROWS_MOST, EVENT_BYTES, TEXT_BYTES, WHY_BYTES = 5000, 1000, 120, 300
 
 ---@class zklock.metrics.PartClient
 ---@field client string its number in the worker, from 1
@@ -33,6 +33,7 @@ local ROWS_MOST, EVENT_BYTES, TEXT_BYTES = 5000, 1000, 120
 ---@field next string? the name of the nearest of these
 ---@field is_own boolean that node is this client's, too
 ---@field holder string? the identifier of the first one in line, if the client has read it
+---@field why string? of a wait whose position is not known: why it waits
 ---@field worker string HOST:PID
 
 ---@class zklock.metrics.Part
@@ -87,7 +88,7 @@ local function lines_of(row, now)
   local hold, lock_path = row.hold, row.hold.lock_path
   local contender = hold.contender
   local kind = lock_path.kind == "rwlock" and lock_path.node or lock_path.kind
-  local token, valid_until, position, next_node, is_own, holder = "", "", "", "", "", ""
+  local token, valid_until, position, next_node, is_own, holder, why = "", "", "", "", "", "", ""
   if row.is_held then
     token, valid_until = ("%d"):format(hold.token), ("%.3f"):format(now + contender:validity())
   else
@@ -95,12 +96,14 @@ local function lines_of(row, now)
     if ahead then
       position, next_node, is_own = ("%d"):format(ahead), node and text.shown(node, TEXT_BYTES) or "", own and "1" or ""
       holder = text.shown(first, TEXT_BYTES)
+    else
+      why = text.shown(contender:why() or "", WHY_BYTES)
     end
   end
   local made = {}
   for i, path in ipairs(lock_path.paths or { lock_path.path }) do
     made[i] = line("L", row.is_held and "holds" or "waits", text.escape(row.client.chroot .. path), kind,
-      owner_of(hold), token, ("%.3f"):format(now - row.age), valid_until, position, next_node, is_own, holder)
+      owner_of(hold), token, ("%.3f"):format(now - row.age), valid_until, position, next_node, is_own, holder, why)
   end
   return made
 end
@@ -156,10 +159,10 @@ local READ = {
       session_timeout = tonumber(session_timeout), held = tonumber(held), waiting = tonumber(waiting),
       lost = tonumber(lost), runs = { ran = tonumber(ran), skipped = tonumber(skipped), failed = tonumber(failed) } })
   end,
-  L = function(made, state, path, kind, owner, token, at, valid_until, position, next_node, is_own, holder)
+  L = function(made, state, path, kind, owner, token, at, valid_until, position, next_node, is_own, holder, why)
     table.insert(made.locks, { state = state, path = path, kind = kind, owner = owner, token = or_nil(token),
       at = tonumber(at), valid_until = tonumber(valid_until), position = tonumber(position), next = or_nil(next_node),
-      is_own = is_own ~= "", holder = or_nil(holder), worker = made.worker })
+      is_own = is_own ~= "", holder = or_nil(holder), why = or_nil(why), worker = made.worker })
   end,
   M = function(made, held, waiting) made.more = { held = tonumber(held), waiting = tonumber(waiting) } end,
 }
