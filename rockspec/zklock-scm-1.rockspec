@@ -98,6 +98,7 @@ build = {
       ["zklock.holds.lock_path"] = "lua/zklock/holds/lock_path.lua",
       ["zklock.holds.losses"] = "lua/zklock/holds/losses.lua",
       ["zklock.holds.paths"] = "lua/zklock/holds/paths.lua",
+      ["zklock.holds.relays"] = "lua/zklock/holds/relays.lua",
       ["zklock.loop"] = "lua/zklock/loop/init.lua",
       ["zklock.loop.blocking"] = "lua/zklock/loop/blocking.lua",
       ["zklock.loop.copas"] = "lua/zklock/loop/copas.lua",

@@ -25,7 +25,7 @@ local KNOWS = {
 local WRITERS = {
   call = "run/callbacks.lua", callbacks = "run/callbacks.lua", claim = "guard.lua", client = "client.lua",
   crew = "openresty/runner.lua", dispatcher = "run/dispatcher.lua", guard = "guard.lua",
-  handed = "holds/lock_path.lua", hold = "holds/hold.lua", holder = "holds/hold.lua",
+  handed = "holds/lock_path.lua", relays = "holds/relays.lua", hold = "holds/hold.lua", holder = "holds/hold.lua",
   holds = "holds/client_holds.lua", lease = "lease.lua",
   lifetimes = "owners/owner_lifetimes.lua", lock = "lock.lua", lock_path = "holds/lock_path.lua",
   losses = "holds/losses.lua", multilock = "holds/lock_path.lua", notifier = "openresty/notifier.lua",

@@ -90,6 +90,8 @@ void zkl_open_node_request(lua_State *L);
 void zkl_open_node_watch(lua_State *L);
 void zkl_open_notifier(lua_State *L);
 void zkl_open_visit(lua_State *L);
+/* True if resume is known to run the coroutine. */
+bool zkl_is_run_by_resume(lua_State *thread);
 /* These add their functions to the table on top of the stack. */
 void zkl_open_thread(lua_State *L);
 void zkl_open_section(lua_State *L);

@@ -9,9 +9,9 @@ typedef struct entry {
     const char *mark;         /* this file's address: no other userdata has it */
     /* if its owner is the main program: that state, once it has called */
     const lua_State *main;
-    const void *handle; /* the handle through which its owner got it; the hold keeps it alive */
-    unsigned count;     /* while held: how many acquires its owner has made */
-    bool pinned;        /* other code refers to this hold: it must not become another one */
+    unsigned count; /* while held: how many acquires its owner has made */
+    bool pinned;    /* other code refers to this hold: it must not become another one */
+    bool by_resume; /* its owner has taken it over, and is a coroutine that resume runs */
 } entry;
 
 static const char mark = 'c';
@@ -172,10 +172,11 @@ static int contender_add(lua_State *L) {
     return 0;
 }
 
-/* contender:hand(handle): its owner receives it, through that handle */
-static int contender_hand(lua_State *L) {
-    check_entry(L)->handle = lua_topointer(L, 2);
-    return 0;
+/* contender:by_resume() -> true if its owner has taken it over, and is a coroutine that resume is
+ * known to run */
+static int contender_by_resume(lua_State *L) {
+    lua_pushboolean(L, check_entry(L)->by_resume);
+    return 1;
 }
 
 /* contender:ask_validity(tag, moment) -> query, answered once validity is above 0; or nil, err */
@@ -272,35 +273,68 @@ static bool is_timeout(lua_State *L, int arg) {
     return type <= LUA_TNIL || (type == LUA_TNUMBER && lua_tonumber(L, arg) >= 0);
 }
 
-/* core.again(contender, timeout, owner, handle) -> token: its owner runs and holds it with validity
- * left, and this counts one more acquire. Or the owner took it through this handle, has released it
- * with core.once_less, and takes it again. Nothing: the slow path decides, also about an invalid
+/* core.again(contender, timeout, owner) -> token: its owner runs and holds it with validity left,
+ * and this counts one more acquire. Nothing: the slow path decides, also about an invalid
  * timeout */
 static int entry_again(lua_State *L) {
     entry *e = is_timeout(L, 2) ? entry_here(L, 3) : NULL;
-    if (!e)
-        return 0;
-    int64_t token = zkl_validity(e->contender) > 0 ? zkl_token(e->contender) : 0;
-    if (token)
-        e->count++;
-    else if (e->count == 1 && e->handle == lua_topointer(L, 4) && zkl_take_again(e->contender))
-        token = zkl_token(e->contender);
+    const int64_t token = e && zkl_validity(e->contender) > 0 ? zkl_token(e->contender) : 0;
     if (!token) /* perhaps it was lost since then */
+        return 0;
+    e->count++;
+    zkl_push_token(L, token);
+    return 1;
+}
+
+/* Pushes the running coroutine, or `main` if that is the main one. */
+static void push_runner(lua_State *L, entry *e, int main) {
+    if (!lua_pushthread(L))
+        return;
+    lua_pop(L, 1);
+    lua_pushvalue(L, main);
+    e->main = L;
+}
+
+/* core.take_over(contender, timeout, whose, main, owner) -> token: it rests (core.once_less), and
+ * its caller, another one perhaps, holds it from now on. `whose` is a table whose first field is
+ * its owner: this stores `owner` there; without one the running coroutine, or `main`. Nothing: the
+ * slow path decides, also about an invalid timeout */
+static int entry_take_over(lua_State *L) {
+    enum { TIMEOUT = 2, WHOSE, MAIN, OWNER };
+    entry *e = is_timeout(L, TIMEOUT) ? entry_at(L, 1) : NULL;
+    luaL_checktype(L, WHOSE, LUA_TTABLE);
+    const bool named = !lua_isnoneornil(L, OWNER);
+    const bool by_resume = !named && zkl_is_run_by_resume(L); /* may raise, for want of memory */
+    if (!e || !e->contender || e->pinned || e->count != 1 || lua_gethook(L) ||
+        !zkl_take_again(e->contender))
+        return 0;
+    e->main = NULL;
+    e->by_resume = by_resume;
+    if (named)
+        lua_pushvalue(L, OWNER);
+    else
+        push_runner(L, e, MAIN);
+    lua_rawseti(L, WHOSE, 1); /* allocates nothing: the field is in the table's array */
+    const int64_t token = zkl_token(e->contender);
+    if (!token) /* it was lost at this moment */
         return 0;
     zkl_push_token(L, token);
     return 1;
 }
 
-/* core.once_less(contender, owner) -> true: its owner runs and holds it with validity left, and
- * this counts one acquire less. Or this was the last one, and the hold rests, unless Lua had to
- * find the owner (true). Nothing: the slow path decides */
+/* core.once_less(contender, owner, rests) -> true: its owner runs and holds it with validity left,
+ * and this counts one acquire less. Or this was the last one, and the hold rests; if Lua had to
+ * find the owner (true), only if `rests` is true. Nothing: the slow path decides */
 static int entry_once_less(lua_State *L) {
     entry *e = entry_here(L, 2);
     if (!e)
         return 0;
     if (e->count > 1 && zkl_validity(e->contender) > 0)
         e->count--;
-    else if (e->count != 1 || e->pinned || !lua_istable(L, 2) || !zkl_rest(e->contender))
+    else if (e->count == 1 && !e->pinned && (lua_istable(L, 2) || lua_toboolean(L, 3)) &&
+             zkl_rest(e->contender))
+        e->by_resume = false;
+    else
         return 0;
     lua_pushboolean(L, 1);
     return 1;
@@ -321,6 +355,7 @@ static int entry_standing(lua_State *L) {
 void zkl_open_often(lua_State *L) {
     static const luaL_Reg functions[] = {
         {"again", entry_again},
+        {"take_over", entry_take_over},
         {"once_less", entry_once_less},
         {"standing", entry_standing},
         {NULL, NULL},
@@ -349,7 +384,7 @@ void zkl_open_contender(lua_State *L) {
         {"pin", contender_pin},
         {"count", contender_count},
         {"add", contender_add},
-        {"hand", contender_hand},
+        {"by_resume", contender_by_resume},
         {"ask_validity", contender_ask_validity},
         {"nodes", contender_nodes},
         {"front", contender_front},

@@ -84,6 +84,10 @@ static bool runs_as_coroutine(lua_State *L, lua_State *thread) {
     return from == thread && !is_main(thread);
 }
 
+bool zkl_is_run_by_resume(lua_State *thread) {
+    return runs_as_coroutine(thread, thread);
+}
+
 /* core.is_main(thread) -> true if it is the main program's */
 static int thread_is_main(lua_State *L) {
     lua_pushboolean(L, is_main(check(L)));

@@ -5,6 +5,7 @@ local check = require "zklock.base.check"
 local core = require "zklock.core"
 local errors = require "zklock.base.errors"
 local node_requests = require "zklock.nodes.node_requests"
+local LockPath = require "zklock.holds.lock_path"
 local guard = require "zklock.guard"
 local owner = require "zklock.owners.owner"
 local participants = require "zklock.participants"
@@ -25,10 +26,9 @@ local Lock = { label = 0, is_job = false }
 Lock.__index = Lock
 Lock.__name = "zklock.Lock"
 
---- Stands for the struct of a path until the handle asks for the lock: most handles of many paths never do, and the
---- struct takes memory.
----@type zklock.Handed
-local NOBODY = { contender = false, whose = false }
+--- The struct of a handle that has not asked for the lock so far: most handles of many paths never do, and a struct
+--- for each path takes memory.
+local NOBODY = LockPath.NOBODY
 
 --- A handle for a path.
 ---@param lock_path zklock.LockPath
@@ -64,8 +64,21 @@ end
 local function seen_standing(self)
   if not (self and self == latest[1] or is_lock(self)) then return nil end
   local handed = self.handed
-  if not handed then return nil end
-  return standing(handed.contender, handed.whose)
+  local contender = handed.contender
+  if not contender then return nil end
+  return standing(contender, handed.whose)
+end
+
+--- Takes over a hold that rests.
+---@return integer? token
+local function take_over(lock, timeout)
+  local handed = lock.handed
+  if handed == NOBODY then
+    handed = lock.lock_path:shown()
+    lock.handed = handed
+    if handed == NOBODY then return nil end
+  end
+  return lock.client.holds.relays:take(lock, handed, timeout)
 end
 
 -- -------------------------------------------------------------------------------------------------------------------
@@ -131,7 +144,6 @@ end
 ---@return string|thread|table err_or_here or the running coroutine, or `owner.main`
 ---@return string? why of "too big"
 local function seek(lock, deadline, once, who, caller)
-  if lock.handed == NOBODY then lock.handed = lock.lock_path:shown() end
   local lock_path, client = lock.lock_path, lock.client
   local unusable = client.waits:cannot_wait()
   if unusable then return count_failure(lock, unusable, core.now()) end
@@ -192,7 +204,8 @@ end
 function Lock:acquire(timeout, who)
   if not who and who == nil and (self and self == latest[1] or is_lock(self)) then
     local handed = self.handed
-    local token = handed and again(handed.contender, timeout, handed.whose, self)
+    local contender = handed.contender
+    local token = contender and again(contender, timeout, handed.whose) or take_over(self, timeout)
     if token then return token end
   end
   check.self(self, Lock, "lock:acquire")
@@ -231,12 +244,22 @@ end
 function Lock:release(who)
   if not who and who == nil and (self and self == latest[1] or is_lock(self)) then
     local handed = self.handed
-    if handed and once_less(handed.contender, handed.whose) then return true end
+    local contender = handed.contender
+    if contender and once_less(contender, handed.whose) then return true end
   end
   check.self(self, Lock, "lock:release")
   who = owner_or_current(self, check.owner(who))
-  local known, client = self.lock_path:handed_to(who), self.client
-  if known and once_less(known.contender, true) then return true end
+  local client = self.client
+  local relays = client.holds.relays
+  if relays:rest(self.handed, who) then return true end
+  local known = self.lock_path:handed_to(who)
+  if known then
+    local rests = owner.is_kept(who)
+    if once_less(known.contender, true, rests) then
+      if rests then relays:keep(known) end
+      return true
+    end
+  end
   local unusable = client.native:unusable()
   if unusable then return nil, unusable end
   client.holds:recall()

@@ -676,6 +676,10 @@ describe("inside nginx", function()
             ngx.timer.at(0, function() if lock:acquire(60) then granted() end end)
           else
             if way == "thread" then lock = client:mutex("@path@", { owner = "thread" }) end
+            if way == "place" then
+              lock = client:mutex("@path@-place", { fair = false })
+              for _ = 1, 2 do assert(lock:acquire(60) and lock:release()) end -- it rests: the next one takes it over
+            end
             if lock:acquire(60) then granted() end
           end
           while not ngx.shared.counts:get(way) do ngx.sleep(0.01) end
@@ -701,7 +705,7 @@ describe("inside nginx", function()
       assert.equal("0", kept)
       web:get("/long_ago")
       assert.same({ 200, "true\n" }, { web:get("/looked") }) -- for events that others have
-      for i, way in ipairs { "owner", "thread", "timer", "request" } do
+      for i, way in ipairs { "owner", "thread", "timer", "request", "place" } do
         assert.same({ 200, "true\n" }, { web:get("/keep?" .. way) })
         stats("held 0 waiting 0 abandoned " .. i)
         local now

@@ -3,6 +3,7 @@
 --- hold and do not know it yet.
 local Bag = require "zklock.base.bag"
 local Losses = require "zklock.holds.losses"
+local Relays = require "zklock.holds.relays"
 local core = require "zklock.core"
 local each = require "zklock.base.each"
 local owner = require "zklock.owners.owner"
@@ -12,6 +13,7 @@ local quietly = core.quietly
 ---@class zklock.ClientHolds
 ---@field private all table the holds that have joined a line and not left it
 ---@field losses table
+---@field relays zklock.Relays
 ---@field unhanded table<thread|table, zklock.Hold|false> by coroutine: the hold that it waits for,
 ---  or that it has waited for and not received; weak
 ---@field to_undo table|false calls that have raised and whose effects remain: a list of objects
@@ -22,7 +24,8 @@ ClientHolds.__index = ClientHolds
 ---@param client zklock.Client
 function ClientHolds.new(client, lifetimes)
   return setmetatable({ client = client, lifetimes = lifetimes, all = Bag.new("_place"), losses = Losses.new(),
-    unhanded = setmetatable({}, { __mode = "k" }), to_undo = false }, ClientHolds)
+    relays = Relays.new(client, lifetimes), unhanded = setmetatable({}, { __mode = "k" }), to_undo = false },
+    ClientHolds)
 end
 
 --- Keeps a hold alive from join to leave. If it were collected, the finalizer that reports the end

@@ -33,7 +33,10 @@ local NONE = {}
 ---@field private keeps boolean its owner has a field for its number in `zklock.OwnerLifetimes`
 ---@field next_undo table|false with `undo`: of `zklock.ClientHolds`
 ---@field private _place integer|false of `zklock.ClientHolds`
-local Hold = { loss = false, revocation = false, bound = false, joiner = false, is_missed = false }
+---@field taker any of `zklock.Relays`, as is the next one
+---@field _relay integer|false false: it is no relay
+local Hold = { loss = false, revocation = false, bound = false, joiner = false, is_missed = false, taker = false,
+  _relay = false }
 Hold.__index = Hold
 
 local function lost_listener(hold)
@@ -168,7 +171,6 @@ end
 ---@param here thread|table the running coroutine, or `owner.main`
 function Hold:hand_out(here)
   local client = self.lock_path.client
-  self.contender:hand(self.listener)
   self.handed = true
   self.lock_path:show(self, owner.seen_by_core(client, self.whose))
   if not client.holds:hand_out(self, here) then self.contender:add(1) end -- the last step: nothing after it raises
@@ -319,7 +321,11 @@ function Hold:finish(reason)
   if how.is_loss and not rawequal(who, nil) then client.holds.losses:note(lock_path, who) end
   client.holds:remove(self)
   lock_path:remove(who, self)
-  if not rawequal(who, nil) then client.lifetimes:unnote(who, self, self.keeps) end
+  if self._relay then
+    client.holds.relays:remove(self)
+  elseif not rawequal(who, nil) then
+    client.lifetimes:unnote(who, self, self.keeps)
+  end
   self.state = how.state
   if how.quits_last then contender:quit() end
   if how.wakes then self:wake() end
@@ -427,8 +433,30 @@ function Hold:lose()
   quietly(lose, self)
 end
 
---- The owner has ended. Does nothing to a hold that has ended.
+--- For `zklock.Relays`: who refers to its owner.
+---@param whose any[]
+---@param keeps boolean
+function Hold:set_owner(whose, keeps)
+  self.whose, self.keeps = whose, keeps
+end
+
+--- For `zklock.Relays`: it was taken over through this handle.
+---@param listener zklock.Lock
+---@param taker any the host's request, if that is the owner
+function Hold:taken_over(listener, taker)
+  self.listener, self.taker = listener, taker or false
+end
+
+--- For `zklock.Relays`: its taker has released it, or is its owner in the tables of owners.
+function Hold:let_go()
+  local taker = self.taker
+  self.taker = false
+  if taker then taker:count_relays(-1) end
+end
+
+--- The owner has ended. Does nothing to a hold that has ended. One that rests is the next caller's.
 function Hold:abandon()
+  if self.state == "held" and self.handed and self.lock_path.client.holds.relays:keep(self) then return end
   if self.state == "waiting" or self.state == "held" then self:finish("abandoned") end
 end
 

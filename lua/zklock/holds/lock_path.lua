@@ -21,8 +21,9 @@ end
 --- small table of its own: to get from the path to the hold costs a reentrant call a tenth more.
 --- Core knows the rest: the count, the token, and the handle through which the owner took it.
 ---@class zklock.Handed
----@field contender userdata|false false: nobody has received a hold
----@field whose any[]|false a reference to the owner if core can see which owner runs; else to nobody
+---@field contender userdata|false false: nobody has received a hold, or core cannot see which owner runs
+---@field whose any[]|false a reference to the owner
+---@field relay zklock.Hold|false of `zklock.Relays`
 
 ---@class zklock.LockPath
 ---@field client zklock.Client
@@ -41,7 +42,7 @@ end
 ---@field private by_ending_owner table<any, zklock.Hold> of owners that can end; weak
 ---@field private present table<zklock.Hold, boolean> the holds that have joined and not left
 ---@field private holder zklock.Hold|false the one of them that holds, or held last; of several, one
----@field private handed zklock.Handed|false false: no handle has asked for it, or these are readers
+---@field handed zklock.Handed|false false: no handle has asked for it, or these are readers
 ---@field private multilocks table<zklock.LockPath, boolean> of a mutex: the multilocks of which it
 ---  is a part; weak
 ---@field private losers table<any, integer> owners whose next release answers "lost"; weak
@@ -118,6 +119,7 @@ end
 --- event.
 ---@return zklock.Hold?
 function LockPath:of(who)
+  self:settle()
   local hold = self.by_owner[who] or self.by_ending_owner[who]
   if hold and hold.dropped then
     quietly(hold.abandon, hold)
@@ -137,6 +139,18 @@ function LockPath:handed_to(who)
   return hold and hold.handed and hold or nil
 end
 
+--- The hold that the next caller may take over, or somebody has (`zklock.Relays`).
+---@param hold zklock.Hold|false
+function LockPath:set_relay(hold)
+  self.handed.relay = hold
+end
+
+--- The tables of owners learn who has taken over the hold of the place (`zklock.Relays`).
+function LockPath:settle()
+  local relay = self.handed and self.handed.relay
+  if relay then self.client.holds.relays:settle(relay) end
+end
+
 --- The hold belongs to its owner until it leaves.
 function LockPath:add(who, hold)
   open(self)
@@ -154,21 +168,30 @@ function LockPath:granted(hold)
   self.holder = hold
 end
 
---- The struct for the handles of this path. false: several readers hold at once, so a handle of
---- readers does not ask core first.
----@return zklock.Handed|false
+--- The struct of handles that do not ask core first.
+---@type zklock.Handed
+LockPath.NOBODY = { contender = false, whose = false, relay = false }
+
+--- The struct for the handles of this path. Several readers hold at once, so their handles do not ask core first.
+---@return zklock.Handed
 function LockPath:shown()
-  if self.node == "read" then return false end
-  self.handed = self.handed or { contender = false, whose = false }
+  if self.node == "read" then return LockPath.NOBODY end
+  self.handed = self.handed or { contender = false, whose = false, relay = false }
   return self.handed
 end
 
 --- The owner has received the hold: the fast path recognizes this owner from now on.
----@param whose any[] a reference to the owner, or to nobody
+---@param whose any[]|false a reference to the owner; false: core cannot recognize it
 function LockPath:show(hold, whose)
   local handed = self.handed
   if not handed or self.holder ~= hold then return end
-  handed.contender, handed.whose = hold.contender, whose
+  handed.contender, handed.whose = whose and hold.contender, whose
+end
+
+--- The hold no longer belongs to that owner.
+function LockPath:disown(who, hold)
+  if self.by_owner[who] == hold then self.by_owner[who] = nil end
+  if self.by_ending_owner[who] == hold then self.by_ending_owner[who] = nil end
 end
 
 --- The hold leaves. If this raises, the caller repeats it. It sets only fields that are not nil,
@@ -181,19 +204,19 @@ function LockPath:remove(who, hold)
     if handed then handed.contender, handed.whose = false, false end
     self.holder = false
   end
-  if rawequal(who, nil) then return end
-  if self.by_owner[who] == hold then self.by_owner[who] = nil end
-  if self.by_ending_owner[who] == hold then self.by_ending_owner[who] = nil end
+  if not rawequal(who, nil) then self:disown(who, hold) end
 end
 
 --- A listener for revocations was set: it gets the revocations that have come so far.
 function LockPath:tell_revoked()
+  self:settle()
   for _, holds in ipairs { self.by_owner, self.by_ending_owner } do
     for _, hold in each(holds) do hold:tell_revoked() end
   end
 end
 
 local function give_back_of_dead(hold)
+  if hold and hold._relay then hold.lock_path:settle() end
   if not hold or hold.state ~= "held" then return end
   local who = hold.whose[1]
   if rawequal(who, nil) or owner.can_end(who) and owner.is_dead(who) then hold:abandon() end

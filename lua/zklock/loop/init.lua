@@ -23,8 +23,8 @@
 ---                         cannot do that now
 ---   settle(client)        returns once every function given to `spawn` has begun, if the caller
 ---                         can be suspended
----   owner(client, by_thread)  the owner of a call that names none; by_thread: of a lock with
----                         `owner = "thread"`
+---   owner(client, by_thread)  the owner of a call that names none, and true if calls can wait
+---                         here; by_thread: of a lock with `owner = "thread"`
 ---   tie(client, request)  a request for a lock was created: if the host is serving a request (as
 ---                         nginx does), the adapter calls `request:abandon()` when that ends
 ---   attend(client, lasts)  there will be events that no call waits for: the adapter calls `ready()`

@@ -112,7 +112,9 @@ function openresty.spawn(client, fn)
 end
 
 function openresty.owner(client, by_thread)
-  return client.host.visits:owner(YIELDING[ngx.get_phase()], by_thread)
+  local phase = ngx.get_phase()
+  local may_wait = YIELDING[phase]
+  return client.host.visits:owner(may_wait, by_thread, phase), may_wait
 end
 
 --- The phases that serve a request whose end nginx will report. In the log phase it has done so.

@@ -27,6 +27,7 @@ local has_ended = ffi.cast("bool (*)(void *)", calls.ended)
 local announce = ffi.cast("void (*)(void *, bool)", calls.announce)
 local lend = ffi.cast("void *(*)(void *)", calls.lend)
 local renew = ffi.cast("void *(*)(void *)", calls.renew)
+local quietly = core.quietly
 local HANDLER = ffi.cast(ADDRESS, ffi.cast(POINTER, calls.finish))
 
 --- A tag without a subject: the dispatcher drops its events.
@@ -108,13 +109,21 @@ end
 
 ---@param visit table? nil: nothing can be acquired for this owner
 local function new_request(visit)
-  return setmetatable({ _visit = visit or false, _lifetimes = false, _number = false, _finalizer = false }, Request)
+  return setmetatable({ relays = 0, _visit = visit or false, _lifetimes = false, _number = false,
+    _finalizer = false }, Request)
 end
 
 --- The owner is about to hold or wait for something, or no longer does.
 function Request:set_busy(is_busy)
   local visit = self._visit
-  if visit then visit:settle(is_busy) end
+  if visit then visit:settle(is_busy or self.relays > 0) end
+end
+
+--- The owner has taken over a hold, or has given it back (`zklock.Relays`).
+---@param by integer 1 or -1
+function Request:count_relays(by)
+  self.relays = self.relays + by
+  self:set_busy(self._number ~= false)
 end
 
 local function new_thread()
@@ -214,23 +223,26 @@ local function end_parts(visits)
   end
 end
 
+local function visit_of(visits, request)
+  if next(visits.parts) then end_parts(visits) end
+  local address = address_of(request)
+  return find(visits, address) or begin(visits, address, request)
+end
+
 --- The running request's visit.
 function Visits:here()
-  local request = base.get_request()
-  if next(self.parts) then end_parts(self) end
-  local address = address_of(request)
-  return find(self, address) or begin(self, address, request)
+  return visit_of(self, base.get_request())
 end
 
 --- The owner of a call that names none. In a phase that cannot wait nothing can be acquired, so a
 --- request without a visit needs none there.
 ---@param by_thread boolean? true: in a request, too, the owner is the light thread
-function Visits:owner(may_begin, by_thread)
+---@param phase string
+function Visits:owner(may_begin, by_thread, phase)
   local request = base.get_request()
   if not request then return new_request() end
-  local visit = may_begin and self:here() or find(self, address_of(request))
+  local visit = may_begin and visit_of(self, request) or find(self, address_of(request))
   if not visit then return new_request() end
-  local phase = ngx.get_phase()
   if phase == "timer" then return visit:thread() end
   if not by_thread then return visit:request() end
   return may_begin and visit:thread_of(phase) or new_thread()
@@ -321,6 +333,7 @@ function Visit:finish()
   local client = visits.back[1]
   if client then
     if own and own._number then client.lifetimes:abandon(own) end
+    if own and own.relays > 0 then quietly(client.holds.relays.abandon, client.holds.relays, own) end
     for _, owner in each(self.owners or NONE) do client.lifetimes:abandon(owner) end
     for request in each(self.requests or NONE) do request:abandon() end
   end

@@ -89,6 +89,11 @@ function owner.look(value)
   if thread and not coroutines[thread] and core.is_coroutine(thread) then coroutines[thread] = true end
 end
 
+--- The same for a coroutine of which core has noted that resume runs it.
+function owner.note_resumed(thread)
+  if not coroutines[thread] then coroutines[thread] = true end
+end
+
 --- The owner of a call that names none, unless the loop decides that. Notes the same as
 --- `owner.look`.
 function owner.current()
@@ -104,7 +109,7 @@ end
 ---@param by_thread boolean? true: the host's light thread; else the request that the host serves
 function owner.of_call(client, by_thread)
   local of_host = client.loop.owner
-  if of_host then return of_host(client, by_thread) end
+  if of_host then return (of_host(client, by_thread)) end
   return owner.current()
 end
 
@@ -147,18 +152,15 @@ function owner.reference(value)
   return reference
 end
 
---- A reference to nobody.
-local NOBODY = {}
-
---- A reference to the owner, if the C core can see whether this owner is the one that runs
---- (`LockPath:show`); otherwise a reference to nobody.
+--- The reference to the owner, if the C core can see whether this owner is the one that runs
+--- (`LockPath:show`); otherwise false.
 ---@param client zklock.Client
 ---@param reference any[] to the owner
----@return any[]
+---@return any[]|false
 function owner.seen_by_core(client, reference)
   local value = reference[1]
   local by_running = not client.loop.owner and (rawequal(value, owner.main) or type(value) == "thread")
-  return by_running and reference or NOBODY
+  return by_running and reference
 end
 
 return owner

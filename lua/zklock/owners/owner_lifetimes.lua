@@ -28,6 +28,7 @@ local FEW = 4
 ---@field private entering boolean? an owner gets its number now: a finalizer that runs meanwhile
 ---  removes no owner
 ---@field private at integer the owner that was checked last
+---@field private others table|false with `reap(most)`: checks owners that have no number
 local OwnerLifetimes = {}
 OwnerLifetimes.__index = OwnerLifetimes
 
@@ -45,6 +46,7 @@ function OwnerLifetimes.new()
     count = 0,
     vacant = 0,
     at = 0,
+    others = false,
   }, OwnerLifetimes)
 end
 
@@ -214,10 +216,17 @@ local function reap(lifetimes, most, shares)
   end
 end
 
+--- A `reap` also calls `others:reap(most)`.
+function OwnerLifetimes:also_reap(others)
+  self.others = others
+end
+
 --- Checks so many owners, each in turn, and gives back the holds of those that have ended.
 ---@param most number? default: IN_PASSING
 function OwnerLifetimes:reap(most)
-  quietly(reap, self, most or IN_PASSING, self.vacant > 0 and self.shares or nil)
+  most = most or IN_PASSING
+  quietly(reap, self, most, self.vacant > 0 and self.shares or nil)
+  if self.others then self.others:reap(most) end
 end
 
 --- Checks a few owners. One with an empty share keeps its number: it may be about to ask for a
