@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Builds and installs the rock for each Lua into an empty tree, and uses zklock from there with that Lua's interpreter.
-# For Lua 5.4 and LuaJIT it runs the commands of README.md and docs/openresty.md, in other folders. With Lua 5.4 it also
-# packs the release: the source rock and the binary rock are installed into empty trees, used and removed. The rock has
+# For Lua 5.4 and LuaJIT it runs the commands of README.md, docs/openresty.md and docs/packaging.md, in other folders.
+# With Lua 5.4 it also packs the release: the source rock and the binary rock are installed into empty trees, used and removed. The rock has
 # its pages and examples, and building it leaves nothing in a clone but what git ignores. With ZOOKEEPER=static the
 # module needs nothing but libc, and has TLS if `make libzookeeper` has built its archive.
 # Ends with `N passed, N failed`. Nothing is fetched: the only server that LuaRocks knows is an empty folder.
@@ -105,25 +105,25 @@ check() { # check LUA, in a subshell
     use "$interpreter" "$version" "$tree"
 }
 
-static() { # with libzookeeper in it
+static() { # for LuaJIT, with libzookeeper in it
     set -e
-    cd "$tmp/5.4/source"
+    cd "$tmp/luajit/source"
     tls=false
     if [ -e "$sources_of_spec/build/tls/libzookeeper_mt.a" ]; then
         mkdir -p build/tls
         cp "$sources_of_spec/build/tls/libzookeeper_mt.a" build/tls
         tls=true
     fi
-    tree=$tmp/5.4/static
-    luarocks --lua-version=5.4 make ZOOKEEPER=static --tree="$tree" rockspec/zklock-scm-1.rockspec
-    core=$tree/lib/lua/5.4/zklock/core.so
+    tree=$tmp/luajit/static
+    shown docs/packaging.md make "LUA_INCDIR=$(pkg-config --variable=includedir luajit)"
+    core=$tree/lib/lua/5.1/zklock/core.so
     tools/hardened.sh "$core" luaopen_zklock_core
     needs=$(readelf --dynamic --wide "$core" | sed -n 's/.*(NEEDED).*\[\(.*\)\]$/\1/p' |
         grep -Ev '^(libc|libm|libpthread|libdl|ld-linux.*)\.so' || true)
     [ -z "$needs" ] || { echo "the static module needs $needs"; exit 1; }
-    use lua5.4 5.4 "$tree"
-    has_tls=$(cd "$tmp/elsewhere" && LUA_PATH="$tree/share/lua/5.4/?.lua;$tree/share/lua/5.4/?/init.lua" \
-        LUA_CPATH="$tree/lib/lua/5.4/?.so" lua5.4 -e 'print(require("zklock").features.tls)')
+    use luajit 5.1 "$tree"
+    has_tls=$(cd "$tmp/elsewhere" && LUA_PATH="$tree/share/lua/5.1/?.lua;$tree/share/lua/5.1/?/init.lua" \
+        LUA_CPATH="$tree/lib/lua/5.1/?.so" luajit -e 'print(require("zklock").features.tls)')
     [ "$has_tls" = "$tls" ] || { echo "the static module's TLS: $has_tls, expected $tls"; exit 1; }
 }
 
@@ -203,8 +203,8 @@ release=$(sed -n 's/^return "\(.*\)"$/\1/p' lua/zklock/version.lua)
 packed=$tmp/packed
 for lua; do
     step "$lua" check "$lua"
+    [ "$lua" != luajit ] || step 'ZOOKEEPER=static' static
     [ "$lua" = 5.4 ] || continue
-    step 'ZOOKEEPER=static' static
     step "the source rock of $release" pack_source
     step 'luarocks test' run_tests
     step 'the source rock, installed' install_rock "$packed/from-source" "$packed/zklock-$release-1.src.rock"

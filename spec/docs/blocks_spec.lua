@@ -57,6 +57,7 @@ local RUN = {
     "lua: spec/docs/operations_spec.lua", "sh: spec/docs/operations_spec.lua", "sh: spec/docs/servers_spec.lua" },
   ["docs/cli.md"] = { "crontab: spec/docs/cli_spec.lua", "ini: spec/docs/cli_spec.lua",
     "sh: spec/docs/cli_spec.lua", "sh: spec/docs/cli_spec.lua", "sh: spec/docs/cli_spec.lua", "sh: the Makefile" },
+  ["docs/packaging.md"] = { "sh: tools/deb_check.sh, with each package of its own", "sh: tools/rock.sh" },
   ["docs/monitoring.md"] = { "nginx: spec/docs/monitoring_spec.lua", "lua: spec/docs/monitoring_spec.lua",
     "nginx: spec/docs/monitoring_spec.lua", "nginx: spec/docs/monitoring_spec.lua",
     "yaml: spec/docs/monitoring_spec.lua", "lua: spec/docs/monitoring_spec.lua",
