@@ -59,7 +59,8 @@ describe("fuzz/known.sh #once", function()
 
   it("takes no function of the C library for a new death, if the sanitizer has put its own there", function()
     local compared = stack("strncmp (/build/fuzz/stream+0x12e3a0)",
-      "zkl_outgoing_request_is_made /z/csrc/zookeeper/o.c:1", "deserialize_response libzkmt_la-zookeeper.o", "start_thread nptl/pthread_create.c:442")
+      "zkl_outgoing_request_is_made /z/csrc/zookeeper/o.c:1", "deserialize_response libzkmt_la-zookeeper.o",
+      "start_thread nptl/pthread_create.c:442")
     assert.equal("zkl_outgoing_request_is_made", known(SEGV .. table.concat(compared)))
   end)
 
