@@ -37,6 +37,29 @@ describe("of nodes inside nginx", function()
     assert.same({}, web:errors())
   end)
 
+  it("a request checks a token, and asks why another one waits", function()
+    local web = here:nginx { server = [[
+      location / { content_by_lua_block {
+        local path, lock = "@path@/lock", client:mutex("@path@/lock")
+        local token = assert(lock:acquire(60))
+        local request = lock:request(60, function() end)
+        local why
+        for _ = 1, 1000 do
+          why = request:why()
+          if why and why:find "^second of 2" then break end
+          ngx.sleep(0.01) -- between two looks
+        end
+        ngx.say(tostring(client:check(path, token, 10)), " ", tostring(client:check(path, token + 1000, 10)))
+        ngx.say((why:match "^[^,]+"))
+        request:cancel()
+        lock:release()
+        ngx.say(tostring(client:check(path, token, 10)), " ", tostring(request:why()))
+      } }
+    ]] }
+    assert.same({ 200, "true false\nsecond of 2\nfalse nil\n" }, { web:get("/") })
+    assert.same({}, web:errors())
+  end)
+
   it("a request that waits for an answer does not hold up others", function()
     local way = here:proxy()
     local web = here:nginx { values = { hosts = way.hosts }, server = [[
