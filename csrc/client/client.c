@@ -157,7 +157,7 @@ static void watched(void *ctx, const char *path, zkl_change change) {
  * refuse to delete do not count: they go with the session. */
 static bool unfinished(const zkl_client *client) {
     ZKL_EACH (const zkl_contender, c, &client->lines.common.departing, end.leaving) {
-        if (!c->patience)
+        if (!c->erase_pause)
             return true;
     }
     return false;

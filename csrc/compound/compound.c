@@ -85,10 +85,6 @@ static void enter_again(zkl_compound_lock *lock) {
         begin_pause(lock);
 }
 
-static void set_timer(zkl_compound_lock *lock, zkl_nanos at) {
-    zkl_timer_set(&lock->head.context->timers, &lock->head.timer, at);
-}
-
 /* Its last part was granted in this step, so validity is above 0. */
 static void grant(zkl_compound_lock *lock) {
     zkl_contender *head = &lock->head;
@@ -96,7 +92,7 @@ static void grant(zkl_compound_lock *lock) {
     for (size_t i = 0; i < lock->count; i++)
         head->waited |= lock->parts[i]->waited;
     zkl_contender_granted(head);
-    set_timer(lock, head->hold_until);
+    zkl_contender_set_hold_timer(head, head->hold_until);
     if (!lock->leases)
         return;
     zkl_parts_let_gate_go(lock);
@@ -210,6 +206,11 @@ void zkl_compounds_dismiss(zkl_line_common *common, zkl_status status) {
 
 /* ---- the host's side ---- */
 
+/* max_hold has passed. */
+static void overstay(zkl_contender *head) {
+    lose(zkl_compound_lock_of(head), ZKL_LOSS_MAX_HOLD);
+}
+
 static zkl_status release(zkl_contender *head) {
     zkl_compound_lock *lock = zkl_compound_lock_of(head);
     if (head->outcome == ZKL_LOST)
@@ -218,7 +219,7 @@ static zkl_status release(zkl_contender *head) {
         return ZKL_NOT_OWNER;
     const zkl_status status = zkl_doubt_about(head);
     if (status == ZKL_LOST) {
-        lose(lock, ZKL_LOSS_MAX_HOLD);
+        overstay(head);
     } else if (head->listener == &zkl_listener_nobody) {
         give_back(lock);
     } else {
@@ -274,15 +275,6 @@ static void free_lock(zkl_contender *head) {
     free(lock);
 }
 
-static void head_timer(zkl_timer *timer) {
-    zkl_contender *head = ZKL_CONTAINER_OF(timer, zkl_contender, timer);
-    if (head->phase == ZKL_WAITING)
-        fail(zkl_compound_lock_of(head),
-             zkl_context_is_linked(head->context) ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
-    else
-        lose(zkl_compound_lock_of(head), ZKL_LOSS_MAX_HOLD);
-}
-
 static zkl_compound_lock *lock_new(zkl_lines *lines, const char *const *paths, size_t path_count,
                                    size_t parts) {
     zkl_compound_lock *lock = calloc(1, sizeof *lock);
@@ -311,6 +303,7 @@ static zkl_contender *start(zkl_compound_lock *lock, uint64_t tag, const zkl_ter
         .release = release,
         .give_up = release,
         .cancel = cancel,
+        .hold_timer = overstay,
         .drop = drop,
         .free = free_lock,
         .part = part,
@@ -321,8 +314,7 @@ static zkl_contender *start(zkl_compound_lock *lock, uint64_t tag, const zkl_ter
     zkl_contender *head = &lock->head;
     zkl_contender_init(head, head->common, tag, terms, &zkl_listener_host);
     head->call = &table;
-    head->timer.fire = head_timer;
-    set_timer(lock, terms->once ? ZKL_NEVER : terms->deadline);
+    zkl_contender_set_deadline(head, terms);
     if (!lock->leases && !zkl_transaction_fits(lock))
         fail(lock, ZKL_TOO_BIG);
     else if (!zkl_node_budget_fits(&head->common->node_budget, zkl_parts_bytes(lock),

@@ -26,10 +26,10 @@
 #include <zookeeper/zookeeper.h>
 
 /* The pauses between deletes of one node that the servers refuse. */
-#define PATIENCE_FIRST (ZKL_SECOND / 2)
-#define PATIENCE_MOST (30 * ZKL_SECOND)
+#define PAUSE_FIRST (ZKL_SECOND / 2)
+#define PAUSE_MOST (30 * ZKL_SECOND)
 /* Servers that are only busy may delete it soon, and other clients wait for the lock. */
-#define PATIENCE_BUSY (5 * ZKL_SECOND)
+#define PAUSE_BUSY (5 * ZKL_SECOND)
 
 /* ---- to a line ---- */
 
@@ -364,6 +364,14 @@ void zkl_line_create_again(zkl_contender *c) {
     zkl_line_settle(line);
 }
 
+static void erase_again(zkl_timer *timer) {
+    zkl_contender *c = ZKL_CONTAINER_OF(timer, zkl_contender, erase_timer);
+    zkl_line *line = c->line;
+    if (c->node == ZKL_NODE_THERE)
+        zkl_send_erase(c);
+    zkl_line_settle(line);
+}
+
 /* The delete is tried again as long as the session lives, unless somebody else deletes the node. */
 static void erase_refused(zkl_contender *c, const zkl_reply *reply) {
     const bool busy = zkl_status_throttled(reply->rc);
@@ -376,8 +384,9 @@ static void erase_refused(zkl_contender *c, const zkl_reply *reply) {
     }
     zkl_send_watch_own(c);
     const zkl_nanos pause =
-        zkl_backoff(&c->patience, PATIENCE_FIRST, busy ? PATIENCE_BUSY : PATIENCE_MOST);
-    zkl_timer_set(&c->context->timers, &c->timer, zkl_context_now(c->context) + pause);
+        zkl_backoff(&c->erase_pause, PAUSE_FIRST, busy ? PAUSE_BUSY : PAUSE_MOST);
+    c->erase_timer.fire = erase_again;
+    zkl_timer_set(&c->context->timers, &c->erase_timer, zkl_context_now(c->context) + pause);
 }
 
 /* The node is ERASING until this answer, for the reasons given at created(). */

@@ -281,12 +281,37 @@ void zkl_contender_set_search(zkl_contender *c, zkl_search search) {
     c->recovery.search = search;
 }
 
+/* ---- the timer of a phase ---- */
+
+static void deadline_passed(zkl_timer *timer) {
+    zkl_contender *c = ZKL_CONTAINER_OF(timer, zkl_contender, deadline);
+    c->call->cancel(c, zkl_context_is_linked(c->context) ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
+}
+
+void zkl_contender_set_deadline(zkl_contender *c, const zkl_terms *terms) {
+    c->deadline.fire = deadline_passed;
+    zkl_timer_set(&c->context->timers, &c->deadline, terms->once ? ZKL_NEVER : terms->deadline);
+}
+
+static void hold_timer_fired(zkl_timer *timer) {
+    zkl_contender *c = ZKL_CONTAINER_OF(timer, zkl_contender, hold_timer);
+    c->call->hold_timer(c);
+}
+
+void zkl_contender_set_hold_timer(zkl_contender *c, zkl_nanos at) {
+    c->hold_timer.fire = hold_timer_fired;
+    zkl_timer_set(&c->context->timers, &c->hold_timer, at);
+}
+
+/* ---- legal changes of the phase ---- */
+
 /* Ends the timer of the former phase, and the turn in a round. */
 static void set_phase(zkl_contender *c, zkl_phase phase) {
     move(c, phase, c->node);
     c->phase = phase;
     zkl_round_leave(&c->post);
-    zkl_timer_clear(&c->context->timers, &c->timer);
+    zkl_timer_clear(&c->context->timers, &c->deadline);
+    c->patience = 0;
 }
 
 /* Returns the present moment. */
@@ -307,15 +332,14 @@ static zkl_nanos hold(zkl_contender *c) {
 }
 
 void zkl_contender_extend(zkl_contender *c, zkl_nanos max_hold) {
-    const bool for_its_end = !c->timer.at || c->timer.at == c->hold_until;
+    const bool for_its_end = !c->hold_timer.at || c->hold_timer.at == c->hold_until;
     bound(c, max_hold);
-    if (for_its_end || c->timer.at > c->hold_until)
-        zkl_timer_set(&c->context->timers, &c->timer, c->hold_until);
+    if (for_its_end || c->hold_timer.at > c->hold_until)
+        zkl_contender_set_hold_timer(c, c->hold_until);
 }
 
 void zkl_contender_granted(zkl_contender *c) {
     const zkl_nanos now = hold(c);
-    c->patience = 0;
     if (!c->is_part) {
         end_wait(c, ZKL_RESULT_ACQUIRED, now);
         begin_hold(c, now);
@@ -338,7 +362,6 @@ void zkl_contender_rested(zkl_contender *c) {
 void zkl_contender_failed(zkl_contender *c, zkl_status status) {
     c->outcome = status;
     set_phase(c, ZKL_OVER);
-    c->patience = 0;
     count_waiting(c, false);
     if (!c->is_part) {
         end_wait(c, zkl_result_of(status), zkl_context_now(c->context));
@@ -393,7 +416,7 @@ static void free_at_end_of_step(zkl_contender *c) {
 }
 
 void zkl_contender_retire(zkl_contender *c) {
-    zkl_timer_clear(&c->context->timers, &c->timer);
+    zkl_timer_clear(&c->context->timers, &c->erase_timer);
     zkl_receiver_leave(&c->context->receivers, &c->receiver);
     if (c->end.departure)
         zkl_list_remove(&c->common->departing, &c->end.leaving);

@@ -73,6 +73,8 @@ typedef struct zkl_contender_table {
     /* the same, but no other caller takes the node over */
     zkl_status (*give_up)(zkl_contender *c);
     void (*cancel)(zkl_contender *c, zkl_status status);
+    /* While it is held: the timer that zkl_contender_set_hold_timer sets has fired. */
+    void (*hold_timer)(zkl_contender *c);
     void (*drop)(zkl_contender *c);
     void (*free)(zkl_contender *c);
     /* The index-th contender that has a node of the hold or wait; NULL: no more. */
@@ -205,14 +207,18 @@ struct zkl_contender {
     /* HELD: when max_hold ends; ZKL_NEVER: never. 0 if it is not held. The host reads it without
      * the mutex. */
     _Atomic zkl_nanos hold_until;
-    /* WAITING: the deadline. HELD: when to set the watch on its own node, or the end of max_hold.
-     * OVER: when to try the delete again. */
-    zkl_timer timer;
+    union {                    /* a change of the phase clears it */
+        zkl_timer deadline;    /* WAITING */
+        zkl_timer hold_timer;  /* HELD: when to set the watch on its own node, or max_hold ends */
+        zkl_timer erase_timer; /* OVER: when to try the delete again */
+    };
+    union { /* 0 when the phase changes */
+        /* WAITING, if no node is known to be before it: context->unsure when it began to lack only
+         * validity (zkl_context_lose_patience) */
+        zkl_nanos patience;
+        zkl_nanos erase_pause; /* OVER: the latest pause before a delete */
+    };
     zkl_post post; /* in a round of polled contenders (polled.h) */
-    /* OVER: the pause before the next delete. WAITING, if no node is known to be before it:
-     * context->unsure when it began to lack only validity (zkl_context_lose_patience). Otherwise
-     * 0. */
-    zkl_nanos patience;
     /* Unless it is a part: since when it waits or holds, and its item in context->waiters or
      * context->holds. */
     zkl_nanos since;
@@ -225,6 +231,11 @@ struct zkl_contender {
 /* Initializes a waiter without a node. `tag` is the host's number for it, unless it is a part. */
 void zkl_contender_init(zkl_contender *c, zkl_line_common *common, uint64_t tag,
                         const zkl_terms *terms, zkl_contender_listener *listener);
+
+/* It waits until the deadline of these terms; a single try has none. */
+void zkl_contender_set_deadline(zkl_contender *c, const zkl_terms *terms);
+/* It is held, and c->call->hold_timer has something to do at that moment. */
+void zkl_contender_set_hold_timer(zkl_contender *c, zkl_nanos at);
 
 /* The legal changes of the phase. Each reports to the listener. */
 void zkl_contender_granted(zkl_contender *c);                   /* WAITING -> HELD */

@@ -84,7 +84,7 @@ static zkl_nanos watch_after(const zkl_contender *c) {
 void zkl_evaluate_set_hold_timer(zkl_contender *c, bool to_watch) {
     const zkl_nanos watch = to_watch ? zkl_context_now(c->context) + watch_after(c) : ZKL_NEVER;
     const zkl_nanos until = c->hold_until;
-    zkl_timer_set(&c->context->timers, &c->timer, watch < until ? watch : until);
+    zkl_contender_set_hold_timer(c, watch < until ? watch : until);
 }
 
 /* True if the list that was just read contains its node, or if its own node is watched: had the

@@ -92,30 +92,14 @@ void zkl_line_own_missing(zkl_contender *c) {
 
 /* At the end of max_hold the holder can no longer rely on its hold, and its node goes at once,
  * whatever the host is doing. */
-static void hold_timer(zkl_contender *c) {
+void zkl_line_hold_timer(zkl_contender *c) {
+    zkl_line *line = c->line;
     if (c->hold_until <= zkl_context_now(c->context)) {
         zkl_contender_lost(c, ZKL_LOSS_MAX_HOLD);
         zkl_leave_depart(c);
-        return;
-    }
-    zkl_send_watch_own(c);
-    zkl_evaluate_set_hold_timer(c, false);
-}
-
-void zkl_line_contender_timer(zkl_timer *timer) {
-    zkl_contender *c = ZKL_CONTAINER_OF(timer, zkl_contender, timer);
-    zkl_line *line = c->line;
-    switch (c->phase) {
-    case ZKL_WAITING:
-        zkl_leave_fail(c, zkl_context_is_linked(c->context) ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
-        break;
-    case ZKL_HELD:
-        hold_timer(c);
-        break;
-    case ZKL_OVER:
-        if (c->node == ZKL_NODE_THERE)
-            zkl_send_erase(c);
-        break;
+    } else {
+        zkl_send_watch_own(c);
+        zkl_evaluate_set_hold_timer(c, false);
     }
     zkl_line_settle(line);
 }

@@ -16,7 +16,7 @@ void zkl_line_children_changed(zkl_line *line);
 /* A write has found that the node of a holder does not exist. */
 void zkl_line_own_missing(zkl_contender *c);
 
-/* The `fire` of a contender's timer. */
-void zkl_line_contender_timer(zkl_timer *timer);
+/* The `hold_timer` of a contender in a line. */
+void zkl_line_hold_timer(zkl_contender *c);
 
 #endif

@@ -122,6 +122,7 @@ static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *
         .release = zkl_line_release,
         .give_up = zkl_line_release,
         .cancel = zkl_line_cancel,
+        .hold_timer = zkl_line_hold_timer,
         .drop = zkl_line_drop,
         .free = free_contender,
         .part = part,
@@ -137,7 +138,6 @@ static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *
     c->line = line;
     c->receiver.answer = zkl_answer_to_contender;
     c->receiver.names_node = true;
-    c->timer.fire = zkl_line_contender_timer;
     borrow(c, terms->under);
     zkl_list_append(&line->members, &c->member);
     return c;
@@ -170,7 +170,7 @@ static zkl_contender *join(zkl_line *line, uint64_t tag, const zkl_terms *terms,
     } else if (!take_share(c)) {
         zkl_leave_fail(c, ZKL_TOO_BIG);
     } else {
-        zkl_timer_set(&line->context->timers, &c->timer, once ? ZKL_NEVER : terms->deadline);
+        zkl_contender_set_deadline(c, terms);
         zkl_send_create(c);
         zkl_line_settle(line);
     }

@@ -153,7 +153,7 @@ void zkl_handoff_grant(zkl_shared_node *shared, bool handed) {
     shared->context->counters.handed += handed;
     c->answer.unhurried = is_last_for_now(shared);
     zkl_contender_granted(c);
-    zkl_timer_set(&shared->context->timers, &c->timer, c->hold_until);
+    zkl_contender_set_hold_timer(c, c->hold_until);
 }
 
 void zkl_handoff_leave_resting(zkl_shared_node *shared, zkl_contender *c) {

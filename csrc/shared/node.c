@@ -385,7 +385,7 @@ static void look_at_once(zkl_shared_node *shared, zkl_contender *c, int64_t *tok
 }
 
 static void wait_for(zkl_shared_node *shared, zkl_contender *c, const zkl_terms *terms) {
-    zkl_timer_set(&c->context->timers, &c->timer, terms->once ? ZKL_NEVER : terms->deadline);
+    zkl_contender_set_deadline(c, terms);
     if (terms->at_once)
         look_at_once(shared, c, terms->at_once);
     else

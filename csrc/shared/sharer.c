@@ -78,15 +78,6 @@ static void free_sharer(zkl_contender *c) {
     free(zkl_sharer_of(c));
 }
 
-/* Its deadline, or the end of its max_hold. */
-static void sharer_timer(zkl_timer *timer) {
-    zkl_contender *c = ZKL_CONTAINER_OF(timer, zkl_contender, timer);
-    if (c->phase == ZKL_WAITING)
-        zkl_handoff_fail(c, zkl_context_is_linked(c->context) ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
-    else if (c->phase == ZKL_HELD)
-        overstay(c);
-}
-
 static zkl_testimony heard(zkl_contender *c, const zkl_contender *witness) {
     return zkl_sharer_of(c)->witness == witness ? ZKL_TESTIMONY_ONLY : ZKL_TESTIMONY_NONE;
 }
@@ -104,6 +95,7 @@ static const zkl_contender_table sharers = {
     .release = release,
     .give_up = give_up,
     .cancel = cancel,
+    .hold_timer = overstay,
     .drop = drop,
     .free = free_sharer,
     .part = part,
@@ -121,7 +113,6 @@ zkl_contender *zkl_sharer_new(zkl_shared_node *shared, uint64_t tag, const zkl_t
     made->path = shared->line->path;
     zkl_contender_init(c, shared->line->common, tag, terms, &zkl_listener_host);
     c->call = &sharers;
-    c->timer.fire = sharer_timer;
     zkl_handoff_wait(shared, c);
     return c;
 }
@@ -167,6 +158,6 @@ bool zkl_sharer_take_again(zkl_contender *c) {
     zkl_sharer_of(c)->turn = ++shared->turn;
     shared->context->counters.handed++;
     zkl_contender_held_again(c);
-    zkl_timer_set(&shared->context->timers, &c->timer, c->hold_until);
+    zkl_contender_set_hold_timer(c, c->hold_until);
     return true;
 }

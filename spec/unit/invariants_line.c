@@ -50,10 +50,10 @@ static void check_phase(subject of, const zkl_contender *c) {
     must(of, c->end.refused == ZKL_OK || (c->phase == ZKL_OVER && c->node == ZKL_NODE_THERE),
          "a delete was refused only of one that is over and whose node is there");
     must(of,
-         !c->patience || c->phase == ZKL_OVER ||
-             (c->phase == ZKL_WAITING && c->queue.position != ZKL_POSITION_BEHIND &&
-              c->queue.position != ZKL_POSITION_FULL),
-         "patience is for one that is over, or may be first");
+         c->phase == ZKL_WAITING ? !c->patience || (c->queue.position != ZKL_POSITION_BEHIND &&
+                                                    c->queue.position != ZKL_POSITION_FULL)
+                                 : !c->erase_pause || c->phase == ZKL_OVER,
+         "patience is for one that may be first, and a pause for one that is over");
     must(of, c->phase != ZKL_WAITING || !c->terms.once || c->context->port,
          "a single try does not wait for a link");
     must(of, (c->hold_until != 0) == (c->phase == ZKL_HELD),
