@@ -44,12 +44,17 @@ static bool is_wanted(const zkl_heart *heart) {
     return count->waiting + count->held + heart->context->idle_shared_nodes > 0;
 }
 
+/* The client sends nothing else on the link before that has answered a write. */
+static bool is_proving(const zkl_heart *heart) {
+    return heart->linked && !zkl_context_is_linked(heart->context);
+}
+
 /* Without callers a third of the timeout: enough for the next acquire to find the start of a chain
  * (validity.h). With callers a sixth, which leaves half of the timeout as validity. A twelfth while
  * a caller needs validity and there is none. */
 static zkl_nanos interval(const zkl_heart *heart, zkl_nanos now) {
     const zkl_nanos timeout = heart->validity.timeout;
-    if (heart->proving)
+    if (is_proving(heart))
         return timeout / 12;
     if (!is_wanted(heart))
         return timeout / 3;
@@ -78,7 +83,7 @@ static zkl_nanos due(const zkl_heart *heart, zkl_nanos now) {
 static void beat(zkl_heart *heart, zkl_nanos now) {
     const zkl_return back = {heart->receiver.id, 0, 0};
     const bool write =
-        heart->linked && (heart->proving || heart->owes_write ||
+        heart->linked && (is_proving(heart) || heart->owes_write ||
                           (is_wanted(heart) && zkl_validity_wants_write(&heart->validity)));
     heart->owes_write = heart->owes_write && !write;
     heart->sent = heart->beaten = now; /* also if it cannot be sent: the next one comes in time */
@@ -167,8 +172,6 @@ void zkl_heart_answered(zkl_heart *heart, zkl_proof proof, zkl_nanos handed) {
         return;
     const zkl_nanos now = zkl_context_now(heart->context);
     zkl_validity_answered(&heart->validity, proof, handed, now);
-    if (proof == ZKL_PROOF_QUORUM)
-        heart->proving = false;
     if (proof == ZKL_PROOF_QUORUM || proof == ZKL_PROOF_LEADER) {
         if (handed >= heart->met)
             measure(heart, now - handed);
@@ -203,7 +206,6 @@ void zkl_heart_linked(zkl_heart *heart, const zkl_grant *grant, bool proving) {
     heart->context->patience = heart->validity.timeout;
     heart->met = heart->heard = zkl_context_now(heart->context);
     heart->vain++; /* until the first answer */
-    heart->proving = proving;
     heart->owes_write = proving || is_wanted(heart);
     heart->beaten = 0; /* the first heartbeat comes at once */
     publish(heart);

@@ -19,7 +19,6 @@ struct zkl_heart {
     zkl_receiver receiver; /* gets the answers to heartbeats */
     zkl_port *port;        /* of the link, also while that has no server; NULL: no link */
     bool linked;           /* the link has a server */
-    bool proving;          /* nothing from the link counts before it has answered a write */
     /* a caller held or waited when the link came up: the first heartbeat must be a write */
     bool owes_write;
     bool beating;     /* a heartbeat is on its way */

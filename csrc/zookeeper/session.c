@@ -203,7 +203,7 @@ static void on_answered(void *ctx, zkl_link *link, const zkl_return *back, const
         session->answered(session->ctx, back, reply);
         if (reply->rc == ZSESSIONEXPIRED)
             expired(session);
-        else if (session->stage == ZKL_STAGE_PROVING && !session->heart.proving)
+        else if (session->stage == ZKL_STAGE_PROVING && proof == ZKL_PROOF_QUORUM)
             resume(session);
     }
     session->leave(session->ctx);

@@ -347,7 +347,7 @@ static bool goes_on(const zkl_client *client) {
     case ZKL_STAGE_SEEKING:
         return (session->look.at || sim_is_at_work(&client->worker)) && session->link;
     case ZKL_STAGE_PROVING:
-        return tended && heart->proving;
+        return tended && heart->linked;
     case ZKL_STAGE_LINKED:
         return tended && client->context.port == zkl_link_port(session->link);
     case ZKL_STAGE_ENDED:

@@ -137,7 +137,7 @@ static void also_before_a_link_has_proven_itself(void) {
     fake_refuse(zk, FAKE_ERASE, one->heart.nothing, ZTHROTTLEDOP, 1);
     fake_connect(one);
     fake_settle(one);
-    CHECK(one->heart.proving);
+    CHECK(one->heart.linked && !zkl_context_is_linked(&one->context));
     CHECK_INT(pause_of(one), 2500);
 }
 

@@ -37,7 +37,7 @@ static void check_goes_on(void) {
               !world.session.heart.linked);
         break;
     case ZKL_STAGE_PROVING:
-        CHECK(tended && world.session.heart.proving && !zkl_context_is_linked(&world.context));
+        CHECK(tended && world.session.heart.linked && !zkl_context_is_linked(&world.context));
         break;
     case ZKL_STAGE_LINKED:
         CHECK(tended && world.session.heart.linked &&

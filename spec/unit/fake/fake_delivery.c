@@ -36,11 +36,12 @@ void fake_hand_over(fake_client *client, const fake_item *item) {
         fake_watch_remove(fake_watch_at(&client->listeners, item->path, item->watch_list));
     if (client->settled < item->at)
         client->settled = item->at;
-    zkl_heart_answered(&client->heart, zkl_proof_of(fake_reach_of(item), item->rc), item->at);
+    const zkl_proof proof = zkl_proof_of(fake_reach_of(item), item->rc);
+    zkl_heart_answered(&client->heart, proof, item->at);
     zkl_receiver *receiver = zkl_receiver_find(&client->context.receivers, item->back.receiver);
     if (receiver)
         receiver->answer(receiver, &item->back, &reply);
-    if (client->carried && client->heart.linked && !client->heart.proving)
+    if (client->carried && client->heart.linked && proof == ZKL_PROOF_QUORUM)
         fake_resume(client);
 }
 

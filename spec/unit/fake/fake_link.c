@@ -50,7 +50,7 @@ void fake_connect(fake_client *client) {
     zkl_heart_linked(&client->heart, &grant, client->carried);
     if (!client->beats) /* the one heartbeat that it has */
         zkl_heart_answered(&client->heart, ZKL_PROOF_QUORUM, fake_now);
-    if (!client->carried || !client->heart.proving)
+    if (!client->carried || !client->beats)
         fake_resume(client);
     fake_leave(client);
     if (!fresh && 28 + fake_watched_bytes(client) > client->servers->packet_most)
