@@ -60,7 +60,7 @@ void zkl_transitions_check(zkl_transitions *transitions, zkl_transition move) {
     }
     if (!has_made_any(transitions))
         tell_legal(transitions);
-    transitions->made[from] |= (uint16_t)ZKL_TO(to);
+    transitions->made[from] |= ZKL_TO(to);
     tell(transitions, "made", from, to);
 }
 

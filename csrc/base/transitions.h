@@ -8,10 +8,10 @@
 
 #include <stdint.h>
 
-#define ZKL_TRANSITIONS_STATES 16
+#define ZKL_TRANSITIONS_STATES 33
 
 /* The set that contains one state. */
-#define ZKL_TO(state) (1U << (state))
+#define ZKL_TO(state) (UINT64_C(1) << (state))
 
 typedef struct zkl_transition {
     unsigned from, to;
@@ -30,10 +30,10 @@ typedef struct zkl_subject {
 typedef struct zkl_transitions {
     const char *of;
     const char *names[ZKL_TRANSITIONS_STATES]; /* of the states; NULL: no such state */
-    uint16_t legal[ZKL_TRANSITIONS_STATES];    /* by state: the set of states that may follow */
+    uint64_t legal[ZKL_TRANSITIONS_STATES];    /* by state: the set of states that may follow */
     /* fills in what is known about the object, for the trace; NULL: it needs no more than `of` */
     void (*describe)(const void *object, zkl_transition move, zkl_subject *subject);
-    _Atomic uint16_t made[ZKL_TRANSITIONS_STATES];
+    _Atomic uint64_t made[ZKL_TRANSITIONS_STATES];
 } zkl_transitions;
 
 /* Gets each change. The subject is valid only during the call. */

@@ -22,7 +22,7 @@ static void let_go(zkl_compound_lock *lock, zkl_contender **part) {
     if (!c)
         return;
     lock->head.waited |= c->waited;
-    if (c->listener->wanted && c->node == ZKL_NODE_ASKED)
+    if (c->node == ZKL_NODE_CREATE_TRANSACTED)
         zkl_line_create_unknown(c); /* the answer to the transaction will not find it */
     zkl_line_drop_part(c);
 }

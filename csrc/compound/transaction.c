@@ -198,7 +198,7 @@ void zkl_transaction_send(zkl_compound_lock *lock) {
     for (size_t i = 0; i < lock->count; i++) {
         zkl_contender *part = lock->parts[i];
         if (rc == ZOK)
-            zkl_contender_set_node(part, ZKL_NODE_ASKED);
+            zkl_contender_set_node(part, ZKL_NODE_CREATE_TRANSACTED);
         else
             zkl_line_retry_later(part->line);
     }

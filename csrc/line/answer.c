@@ -110,7 +110,7 @@ static zkl_child *child_of_request(zkl_line *line, const zkl_return *asked, zkl_
 /* A list has shown the child, so it was deleted since. Meanwhile it may have turned out to be one
  * of ours, which keeps its node until the answer about that comes. */
 static void blocker_missing(zkl_line *line, const zkl_child *child) {
-    if (child->mine && child->mine->node == ZKL_NODE_THERE)
+    if (child->mine && zkl_node_is_there(child->mine->node))
         zkl_leave_missing(child->mine);
     else
         zkl_blocker_missing(line, child->name);
@@ -306,8 +306,8 @@ static bool takes_another_name(zkl_contender *c) {
     return true;
 }
 
-/* The node is ASKED until this answer: a contender that creates another node has a new number, and
- * answers from a closed handle do not arrive. */
+/* A create is on its way until this answer: a contender that creates another node has a new number,
+ * and answers from a closed handle do not arrive. */
 static void created(zkl_contender *c, const zkl_reply *reply) {
     if (reply->rc == ZOK) {
         take_node(c, reply);
@@ -389,7 +389,7 @@ static void erase_refused(zkl_contender *c, const zkl_reply *reply) {
     zkl_timer_set(&c->context->timers, &c->erase_timer, zkl_context_now(c->context) + pause);
 }
 
-/* The node is ERASING until this answer, for the reasons given at created(). */
+/* A delete is on its way until this answer, for the reasons given at created(). */
 static void erased(zkl_contender *c, const zkl_reply *reply) {
     zkl_contender_set_node(c, ZKL_NODE_THERE);
     if (reply->rc == ZOK || reply->rc == ZNONODE) {
@@ -439,7 +439,7 @@ static void own_of_other_session(zkl_contender *c) {
 }
 
 static void own_read(zkl_contender *c, const zkl_reply *reply) {
-    if (c->node != ZKL_NODE_THERE)
+    if (!zkl_node_is_there(c->node))
         return;
     if (c->phase == ZKL_OVER) {
         if (reply->rc == ZNONODE)

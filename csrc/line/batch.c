@@ -86,11 +86,12 @@ static zkl_contender *member(const batch *b, size_t i) {
     zkl_contender *c = receiver && receiver->names_node
                            ? ZKL_CONTAINER_OF(receiver, zkl_contender, receiver)
                            : NULL;
-    return c && c->dispatch.state == ZKL_DISPATCH_BATCHED ? c : NULL;
+    return c && (c->node == ZKL_NODE_CREATE_BATCHED || c->node == ZKL_NODE_DELETE_BATCHED) ? c
+                                                                                           : NULL;
 }
 
 static void tell(zkl_contender *c, const zkl_reply *reply, const zkl_stat *directory) {
-    if (c->dispatch.creates)
+    if (c->node == ZKL_NODE_CREATE_BATCHED)
         zkl_line_created(c, reply, directory);
     else
         zkl_line_erased(c, reply);
@@ -131,17 +132,15 @@ static void done(const batch *b, const zkl_reply *reply) {
 /* The servers did not do its create or delete: it is due again. */
 static void roll_back(zkl_contender *c) {
     c->dispatch.rollbacks++;
-    if (!c->dispatch.creates) {
+    if (c->node == ZKL_NODE_DELETE_BATCHED) {
         c->end.erases = 0; /* a delete that was sent before would go alone */
-        zkl_contender_set_node(c, ZKL_NODE_THERE);
-        zkl_contender_set_dispatch(c, ZKL_DISPATCH_DUE);
-        return;
-    }
-    zkl_contender_set_node(c, ZKL_NODE_NONE);
-    if (c->phase == ZKL_OVER)
+        zkl_contender_set_node(c, ZKL_NODE_DELETE_DUE);
+    } else if (c->phase == ZKL_OVER) {
+        zkl_contender_set_node(c, ZKL_NODE_NONE);
         zkl_leave_retire(c);
-    else
-        zkl_contender_set_dispatch(c, ZKL_DISPATCH_DUE);
+    } else {
+        zkl_contender_set_node(c, ZKL_NODE_CREATE_DUE);
+    }
 }
 
 size_t zkl_batch_culprit(const zkl_reply *reply) {
@@ -190,7 +189,7 @@ static void let_follow(zkl_line_common *common) {
     ZKL_EACH (zkl_dispatch, dispatch, &common->outbox.behind, item) {
         zkl_contender *c = contender_of(dispatch);
         if (!c->line->tally.dispatch.creates_batched)
-            zkl_contender_set_dispatch(c, ZKL_DISPATCH_DUE);
+            zkl_contender_set_node(c, ZKL_NODE_CREATE_DUE);
     }
 }
 
@@ -250,7 +249,7 @@ static void send_alone(zkl_contender *c) {
 static const zkl_line *line_for_mark(const gathering *g) {
     for (size_t i = 0; i < g->count; i++) {
         const zkl_contender *c = g->members[i];
-        if (c->dispatch.creates &&
+        if (zkl_node_is_none(c->node) &&
             zkl_directories_take_mark(&c->common->directories, c->line->path))
             return c->line;
     }
@@ -259,7 +258,7 @@ static const zkl_line *line_for_mark(const gathering *g) {
 
 /* false: no memory */
 static bool add(zkl_op *op, zkl_contender *c) {
-    *op = c->dispatch.creates
+    *op = zkl_node_is_none(c->node)
               ? zkl_send_new_node(c)
               : (zkl_op){.kind = ZKL_OP_DELETE, .path = zkl_send_path(c), .version = -1};
     return op->path;
@@ -268,15 +267,15 @@ static bool add(zkl_op *op, zkl_contender *c) {
 /* Those that delete come first: in each line a delete goes before the next create. */
 enum { DELETES, CREATES, COUNTS, RANKS };
 
-static int rank_of(const zkl_dispatch *dispatch) {
-    return !dispatch->creates ? DELETES : dispatch->counts ? COUNTS : CREATES;
+static int rank_of(const zkl_contender *c) {
+    return !zkl_node_is_none(c->node) ? DELETES : c->dispatch.counts ? COUNTS : CREATES;
 }
 
 /* In the order of the creates of those that count. */
 static void add_writes(zkl_op *ops, const gathering *g) {
     size_t n = 0;
     for (size_t i = 0; i < g->count; i++)
-        if (rank_of(&g->members[i]->dispatch) == COUNTS)
+        if (rank_of(g->members[i]) == COUNTS)
             ops[n++] = zkl_batch_write(g->members[i]->line->path);
 }
 
@@ -285,7 +284,7 @@ static bool fill(batch *b, zkl_op *ops, const gathering *g) {
     for (int rank = DELETES; rank < RANKS; rank++)
         for (size_t i = 0; complete && i < g->count; i++) {
             zkl_contender *c = g->members[i];
-            if (rank_of(&c->dispatch) != rank)
+            if (rank_of(c) != rank)
                 continue;
             complete = add(&ops[b->count], c);
             b->members[b->count++] = c->receiver.id;
@@ -335,7 +334,7 @@ static void drop_creates(gathering *g) {
     const gathering all = *g;
     g->count = 0;
     for (size_t i = 0; i < all.count; i++)
-        if (!all.members[i]->dispatch.creates)
+        if (!zkl_node_is_none(all.members[i]->node))
             g->members[g->count++] = all.members[i];
 }
 
@@ -355,9 +354,9 @@ static void send_gathered(zkl_line_common *common, gathering *g) {
         }
         settle_later(c->line);
         if (rc == ZOK) {
-            zkl_send_noted(c, ZKL_DISPATCH_BATCHED);
+            zkl_send_noted(c, true);
         } else {
-            zkl_contender_set_dispatch(c, ZKL_DISPATCH_NONE);
+            zkl_contender_not_due(c);
             zkl_line_retry_later(c->line);
         }
     }
@@ -367,19 +366,19 @@ static void send_gathered(zkl_line_common *common, gathering *g) {
 static size_t size_of(const zkl_contender *c) {
     const size_t path = strlen(c->line->path) + ZKL_ZNODE_SIZE;
     const zkl_op write = zkl_batch_write(c->line->path);
-    if (!c->dispatch.creates)
+    if (!zkl_node_is_none(c->node))
         return zkl_wire_check(path);
     return zkl_wire_create(path, strlen(c->context->identifier), c->context->acl) +
            (c->dispatch.counts ? zkl_wire_op(&write, true) : 0);
 }
 
 static void gather(zkl_line_common *common, gathering *g, zkl_contender *c) {
-    c->dispatch.counts = c->dispatch.creates && zkl_send_may_count(c);
+    c->dispatch.counts = zkl_node_is_none(c->node) && zkl_send_may_count(c);
     const size_t size = size_of(c);
     if (g->count == MEMBERS_MOST || (g->count && g->bytes + size > BYTES_MOST))
         send_gathered(common, g);
     g->members[g->count++] = c;
-    g->creates += c->dispatch.creates;
+    g->creates += zkl_node_is_none(c->node);
     g->counts += c->dispatch.counts;
     g->bytes += size;
 }
@@ -388,7 +387,7 @@ static void gather(zkl_line_common *common, gathering *g, zkl_contender *c) {
  * than one is due there, they go alone. */
 static bool may_join(const zkl_contender *c) {
     return !zkl_send_goes_alone(c) &&
-           (!c->dispatch.creates || c->line->tally.dispatch.creates_due == 1);
+           (c->node == ZKL_NODE_DELETE_DUE || c->line->tally.dispatch.creates_due == 1);
 }
 
 static void flush(zkl_line_common *common) {
@@ -400,7 +399,7 @@ static void flush(zkl_line_common *common) {
         zkl_contender *c = contender_of(dispatch);
         if (may_join(c))
             gather(common, &g, c);
-        else if (!dispatch->creates)
+        else if (c->node == ZKL_NODE_DELETE_DUE)
             send_alone(c);
     }
     send_gathered(common, &g);
@@ -419,6 +418,6 @@ bool zkl_batch_step(zkl_line_common *common) {
 
 void zkl_batch_flush(zkl_line_common *common) {
     ZKL_EACH (zkl_dispatch, dispatch, &common->outbox.behind, item)
-        zkl_contender_set_dispatch(contender_of(dispatch), ZKL_DISPATCH_DUE);
+        zkl_contender_set_node(contender_of(dispatch), ZKL_NODE_CREATE_DUE);
     flush(common);
 }

@@ -151,51 +151,72 @@ static void describe_phase(const zkl_contender *c, zkl_phase phase, zkl_subject 
         subject->result = c->outcome == ZKL_OK ? "released" : zkl_status_text(c->outcome);
 }
 
-#define NODES (ZKL_NODE_ERASING + 1)
+#define NODES (ZKL_NODE_DELETE_BATCHED + 1)
 #define STATE(phase, node) ((unsigned)ZKL_##phase * NODES + ZKL_NODE_##node)
 #define TO(phase, node) ZKL_TO(STATE(phase, node))
+#define NAME(phase, node) [STATE(phase, node)] = #phase " " #node
+#define NAMES(phase)                                                                               \
+    NAME(phase, NONE), NAME(phase, CREATE_DUE), NAME(phase, CREATE_BEHIND),                        \
+        NAME(phase, CREATE_SENT), NAME(phase, CREATE_BATCHED), NAME(phase, CREATE_TRANSACTED),     \
+        NAME(phase, UNKNOWN), NAME(phase, THERE), NAME(phase, DELETE_DUE),                         \
+        NAME(phase, DELETE_SENT), NAME(phase, DELETE_BATCHED)
 
 static void describe_member(const void *object, zkl_transition move, zkl_subject *subject) {
     describe_phase(object, (zkl_phase)(move.to / NODES), subject);
 }
 
 /* Of a contender in a line. In any of these states its session may end, and then it has no node. */
-static zkl_transitions transitions = {
-    .of = "contender",
-    .names =
-        {
-            [STATE(WAITING, NONE)] = "WAITING NONE",
-            [STATE(WAITING, ASKED)] = "WAITING ASKED",
-            [STATE(WAITING, UNKNOWN)] = "WAITING UNKNOWN",
-            [STATE(WAITING, THERE)] = "WAITING THERE",
-            [STATE(WAITING, ERASING)] = "WAITING ERASING",
-            [STATE(HELD, NONE)] = "HELD NONE",
-            [STATE(HELD, ASKED)] = "HELD ASKED",
-            [STATE(HELD, UNKNOWN)] = "HELD UNKNOWN",
-            [STATE(HELD, THERE)] = "HELD THERE",
-            [STATE(HELD, ERASING)] = "HELD ERASING",
-            [STATE(OVER, NONE)] = "OVER NONE",
-            [STATE(OVER, ASKED)] = "OVER ASKED",
-            [STATE(OVER, UNKNOWN)] = "OVER UNKNOWN",
-            [STATE(OVER, THERE)] = "OVER THERE",
-            [STATE(OVER, ERASING)] = "OVER ERASING",
-        },
-    .legal =
-        {
-            [STATE(WAITING, NONE)] = TO(WAITING, ASKED) | TO(OVER, NONE),
-            [STATE(WAITING, ASKED)] =
-                TO(WAITING, THERE) | TO(WAITING, UNKNOWN) | TO(WAITING, NONE) | TO(OVER, ASKED),
-            [STATE(WAITING, UNKNOWN)] = TO(WAITING, THERE) | TO(WAITING, NONE) | TO(OVER, UNKNOWN),
-            [STATE(WAITING, THERE)] =
-                TO(HELD, THERE) | TO(WAITING, ERASING) | TO(WAITING, NONE) | TO(OVER, THERE),
-            [STATE(WAITING, ERASING)] = TO(WAITING, THERE) | TO(WAITING, NONE) | TO(OVER, ERASING),
-            [STATE(HELD, THERE)] = TO(OVER, THERE),
-            [STATE(OVER, ASKED)] = TO(OVER, THERE) | TO(OVER, UNKNOWN) | TO(OVER, NONE),
-            [STATE(OVER, UNKNOWN)] = TO(OVER, THERE) | TO(OVER, NONE),
-            [STATE(OVER, THERE)] = TO(OVER, ERASING) | TO(OVER, NONE),
-            [STATE(OVER, ERASING)] = TO(OVER, THERE) | TO(OVER, NONE),
-        },
-    .describe = describe_member,
+static zkl_transitions transitions =
+    {
+        .of = "contender",
+        .names =
+            {
+                /* NOLINTNEXTLINE(bugprone-suspicious-missing-comma) */
+                NAMES(WAITING),
+                NAMES(HELD),
+                NAMES(OVER),
+            },
+        .legal =
+            {
+                [STATE(WAITING, NONE)] = TO(WAITING, CREATE_DUE) | TO(WAITING, CREATE_BEHIND) |
+                                         TO(WAITING, CREATE_SENT) | TO(WAITING, CREATE_TRANSACTED) |
+                                         TO(OVER, NONE),
+                [STATE(WAITING, CREATE_DUE)] = TO(WAITING, CREATE_SENT) |
+                                               TO(WAITING, CREATE_BATCHED) | TO(WAITING, NONE) |
+                                               TO(OVER, CREATE_DUE),
+                [STATE(WAITING, CREATE_BEHIND)] =
+                    TO(WAITING, CREATE_DUE) | TO(WAITING, NONE) | TO(OVER, CREATE_BEHIND),
+                [STATE(WAITING, CREATE_SENT)] = TO(WAITING, THERE) | TO(WAITING, UNKNOWN) |
+                                                TO(WAITING, NONE) | TO(OVER, CREATE_SENT),
+                [STATE(WAITING, CREATE_BATCHED)] = TO(WAITING, THERE) | TO(WAITING, UNKNOWN) |
+                                                   TO(WAITING, NONE) | TO(WAITING, CREATE_DUE) |
+                                                   TO(OVER, CREATE_BATCHED),
+                [STATE(WAITING, CREATE_TRANSACTED)] = TO(WAITING, THERE) | TO(WAITING, UNKNOWN) |
+                                                      TO(WAITING, NONE) |
+                                                      TO(OVER, CREATE_TRANSACTED),
+                [STATE(WAITING, UNKNOWN)] =
+                    TO(WAITING, THERE) | TO(WAITING, NONE) | TO(OVER, UNKNOWN),
+                [STATE(WAITING, THERE)] = TO(HELD, THERE) | TO(WAITING, DELETE_SENT) |
+                                          TO(WAITING, NONE) | TO(OVER, THERE),
+                [STATE(WAITING, DELETE_SENT)] =
+                    TO(WAITING, THERE) | TO(WAITING, NONE) | TO(OVER, DELETE_SENT),
+                [STATE(HELD, THERE)] = TO(OVER, THERE),
+                [STATE(OVER, CREATE_DUE)] = TO(OVER, NONE),
+                [STATE(OVER, CREATE_BEHIND)] = TO(OVER, NONE),
+                [STATE(OVER, CREATE_SENT)] = TO(OVER, THERE) | TO(OVER, UNKNOWN) | TO(OVER, NONE),
+                [STATE(OVER, CREATE_BATCHED)] = TO(OVER, THERE) | TO(OVER, UNKNOWN) |
+                                                TO(OVER, NONE),
+                [STATE(OVER, CREATE_TRANSACTED)] = TO(OVER, UNKNOWN) | TO(OVER, NONE),
+                [STATE(OVER, UNKNOWN)] = TO(OVER, THERE) | TO(OVER, NONE),
+                [STATE(OVER, THERE)] =
+                    TO(OVER, DELETE_DUE) | TO(OVER, DELETE_SENT) | TO(OVER, NONE),
+                [STATE(OVER, DELETE_DUE)] = TO(OVER, DELETE_SENT) | TO(OVER, DELETE_BATCHED) |
+                                            TO(OVER, THERE) | TO(OVER, NONE),
+                [STATE(OVER, DELETE_SENT)] = TO(OVER, THERE) | TO(OVER, NONE),
+                [STATE(OVER, DELETE_BATCHED)] = TO(OVER, THERE) | TO(OVER, DELETE_DUE) |
+                                                TO(OVER, NONE),
+            },
+        .describe = describe_member,
 };
 
 static void describe_caller(const void *object, zkl_transition move, zkl_subject *subject) {
@@ -255,15 +276,18 @@ static zkl_transitions search_transitions = {
     .describe = zkl_contender_describe,
 };
 
-void zkl_contender_set_dispatch(zkl_contender *c, zkl_dispatch_state state) {
-    if (c->dispatch.state != state)
-        zkl_outbox_set(&c->common->outbox, &c->dispatch, &c->tally->dispatch, state);
-}
-
 void zkl_contender_set_node(zkl_contender *c, zkl_node node) {
     move(c, c->phase, node);
+    if (node != c->node)
+        zkl_outbox_move(&c->common->outbox, &c->dispatch, &c->tally->dispatch, c->node, node);
     c->node = node;
-    zkl_contender_set_dispatch(c, ZKL_DISPATCH_NONE);
+}
+
+void zkl_contender_not_due(zkl_contender *c) {
+    if (c->node == ZKL_NODE_CREATE_DUE || c->node == ZKL_NODE_CREATE_BEHIND)
+        zkl_contender_set_node(c, ZKL_NODE_NONE);
+    else if (c->node == ZKL_NODE_DELETE_DUE)
+        zkl_contender_set_node(c, ZKL_NODE_THERE);
 }
 
 void zkl_contender_set_position(zkl_contender *c, zkl_position position) {

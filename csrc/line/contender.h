@@ -25,15 +25,6 @@ typedef enum zkl_phase {
     ZKL_OVER /* failed, released or lost: only its node still has to go */
 } zkl_phase;
 
-typedef enum zkl_node {
-    /* the servers have none; the next link creates one for a waiter */
-    ZKL_NODE_NONE,
-    ZKL_NODE_ASKED,   /* a create is on its way: its answer continues */
-    ZKL_NODE_UNKNOWN, /* the answer to the create was lost: the next synced list shows the node */
-    ZKL_NODE_THERE,   /* known by name */
-    ZKL_NODE_ERASING  /* a delete is on its way: its answer continues */
-} zkl_node;
-
 /* The position of a waiter, according to the snapshot of its line. */
 typedef enum zkl_position {
     ZKL_POSITION_UNKNOWN, /* not evaluated yet, or its blocker has gone since */
@@ -195,7 +186,7 @@ struct zkl_contender {
     zkl_queueing queue;
     zkl_recovery recovery;
     zkl_ending end;
-    zkl_dispatch dispatch; /* of its create or delete, as long as its node is as it is */
+    zkl_dispatch dispatch; /* of its create or delete */
 
     unsigned parents; /* before its create the line had sent so many rounds of parents */
     bool seen;    /* the current list contains its node; if that is unknown: contains `candidate` */
@@ -254,8 +245,8 @@ void zkl_contender_had_lost(zkl_contender *c, zkl_loss loss);
 
 /* The setters of its node and its position. */
 void zkl_contender_set_node(zkl_contender *c, zkl_node node);
-/* Of its create or delete. A change of its node sets it back to NONE. */
-void zkl_contender_set_dispatch(zkl_contender *c, zkl_dispatch_state state);
+/* If its create or delete was due, it no longer is. */
+void zkl_contender_not_due(zkl_contender *c);
 void zkl_contender_set_position(zkl_contender *c, zkl_position position);
 void zkl_contender_set_search(zkl_contender *c, zkl_search search);
 

@@ -108,20 +108,19 @@ void zkl_leave_retire(zkl_contender *c) {
 
 void zkl_leave_erase(zkl_contender *c) {
     zkl_send_erase(c);
-    if (c->node == ZKL_NODE_ERASING || c->dispatch.state == ZKL_DISPATCH_DUE)
+    if (c->node != ZKL_NODE_THERE)
         zkl_blocker_gone(c->line, c->name);
 }
 
 void zkl_leave_depart(zkl_contender *c) {
-    if (c->node == ZKL_NODE_NONE) {
+    if (zkl_node_is_none(c->node)) {
         zkl_leave_retire(c);
         return;
     }
     zkl_contender_depart(c);
     if (c->node == ZKL_NODE_THERE)
         zkl_leave_erase(c);
-    /* ASKED, UNKNOWN or ERASING: the answer to its create, a synced list, or the answer to its
-     * delete continues. */
+    /* Otherwise the answer to its create, a synced list, or the answer to its delete continues. */
 }
 
 void zkl_leave_fail(zkl_contender *c, zkl_status status) {

@@ -144,8 +144,7 @@ static bool is_behind_a_delete(const zkl_line *line, const zkl_verdict *verdict)
     if (verdict->outcome != ZKL_VERDICT_WAIT)
         return false;
     const zkl_contender *ahead = line->snapshot.children[verdict->blocker].mine;
-    return ahead && ahead->phase == ZKL_OVER &&
-           (ahead->node == ZKL_NODE_ERASING || ahead->dispatch.state == ZKL_DISPATCH_DUE);
+    return ahead && ahead->phase == ZKL_OVER && ahead->node > ZKL_NODE_THERE;
 }
 
 /* The contender is not first. After news, one list costs less than asking about each child that the
@@ -311,7 +310,7 @@ void zkl_evaluate_list(zkl_line *line, const char *const *names, size_t count) {
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         if (c->node == ZKL_NODE_UNKNOWN)
             zkl_recover_look(c);
-        else if (c->node == ZKL_NODE_THERE && !c->seen)
+        else if (zkl_node_is_there(c->node) && !c->seen)
             zkl_leave_missing(c);
     }
     ZKL_EACH (zkl_contender, c, &line->members, member) {

@@ -24,7 +24,7 @@ static void own_changed(zkl_contender *c, zkl_child *child, zkl_change change) {
         zkl_line_set_child_watch(c->line, child, ZKL_WATCH_NONE);
     if (c->watch == ZKL_WATCH_ARMED)
         zkl_line_set_own_watch(c, ZKL_WATCH_NONE);
-    if (c->node != ZKL_NODE_THERE)
+    if (!zkl_node_is_there(c->node))
         return; /* our own delete, whose answer will come */
     if (change == ZKL_CHANGE_DELETED)
         zkl_leave_missing(c);

@@ -280,8 +280,7 @@ void zkl_line_suspend(zkl_line *line) {
     zkl_followers_clear(&line->followers);
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         zkl_contender_set_position(c, ZKL_POSITION_UNKNOWN);
-        if (c->dispatch.state == ZKL_DISPATCH_DUE || c->dispatch.state == ZKL_DISPATCH_BEHIND)
-            zkl_contender_set_dispatch(c, ZKL_DISPATCH_NONE); /* zkl_line_resume comes to it */
+        zkl_contender_not_due(c); /* zkl_line_resume comes to it */
         if (c->phase == ZKL_WAITING && c->terms.once)
             zkl_leave_fail(c, ZKL_DISCONNECTED);
     }
@@ -298,6 +297,8 @@ static bool take_room(zkl_contender *c) {
 static void resume(zkl_contender *c) {
     switch (c->node) {
     case ZKL_NODE_NONE: /* it waits: otherwise it would be in no line */
+    case ZKL_NODE_CREATE_DUE:
+    case ZKL_NODE_CREATE_BEHIND:
         if (take_room(c))
             zkl_send_create(c);
         else
@@ -314,8 +315,13 @@ static void resume(zkl_contender *c) {
     case ZKL_NODE_UNKNOWN:
         c->line->list_wanted = true;
         break;
-    case ZKL_NODE_ASKED:
-    case ZKL_NODE_ERASING:
+    case ZKL_NODE_DELETE_DUE:
+        break; /* the outbox sends it */
+    case ZKL_NODE_CREATE_SENT:
+    case ZKL_NODE_CREATE_BATCHED:
+    case ZKL_NODE_CREATE_TRANSACTED:
+    case ZKL_NODE_DELETE_SENT:
+    case ZKL_NODE_DELETE_BATCHED:
         break; /* the answer comes, perhaps only to report that the request was cut off */
     }
 }
@@ -356,10 +362,10 @@ static void lose_handle(zkl_line *line) {
 void zkl_line_relink(zkl_line *line) {
     lose_handle(line);
     ZKL_EACH (zkl_contender, c, &line->members, member) {
-        if (c->node == ZKL_NODE_ASKED) {
+        if (zkl_node_is_asked(c->node)) {
             zkl_contender_set_node(c, ZKL_NODE_UNKNOWN);
             line->searching = true;
-        } else if (c->node == ZKL_NODE_ERASING)
+        } else if (c->node == ZKL_NODE_DELETE_SENT || c->node == ZKL_NODE_DELETE_BATCHED)
             zkl_contender_set_node(c, ZKL_NODE_THERE);
     }
 }

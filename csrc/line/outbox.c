@@ -1,43 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 #include "line/outbox.h"
 
-static void count(zkl_outbox *outbox, const zkl_dispatch *dispatch, zkl_dispatch_tally *tally,
-                  int by) {
-    switch (dispatch->state) {
-    case ZKL_DISPATCH_NONE:
-        break;
-    case ZKL_DISPATCH_DUE:
-        *(dispatch->creates ? &tally->creates_due : &tally->deletes_due) += (uint32_t)by;
-        break;
-    case ZKL_DISPATCH_BEHIND:
-        tally->creates_behind += (uint32_t)by;
-        break;
-    case ZKL_DISPATCH_BATCHED:
-        tally->creates_batched += dispatch->creates ? (uint32_t)by : 0;
-        /* fall through */
-    case ZKL_DISPATCH_SENT:
-        *(dispatch->creates ? &outbox->creates : &outbox->deletes) += (size_t)by;
-        break;
-    }
+static void count(zkl_outbox *outbox, zkl_dispatch_tally *tally, zkl_node node, int by) {
+    tally->creates_due += node == ZKL_NODE_CREATE_DUE ? (uint32_t)by : 0;
+    tally->creates_behind += node == ZKL_NODE_CREATE_BEHIND ? (uint32_t)by : 0;
+    tally->creates_batched += node == ZKL_NODE_CREATE_BATCHED ? (uint32_t)by : 0;
+    tally->deletes_due += node == ZKL_NODE_DELETE_DUE ? (uint32_t)by : 0;
+    if (node == ZKL_NODE_CREATE_SENT || node == ZKL_NODE_CREATE_BATCHED)
+        outbox->creates += (size_t)by;
+    if (node == ZKL_NODE_DELETE_SENT || node == ZKL_NODE_DELETE_BATCHED)
+        outbox->deletes += (size_t)by;
 }
 
-static bool is_listed(const zkl_dispatch *dispatch) {
-    return dispatch->state == ZKL_DISPATCH_DUE || dispatch->state == ZKL_DISPATCH_BEHIND;
+/* NULL: it is in none. */
+static zkl_list *list_of(zkl_outbox *outbox, zkl_node node) {
+    if (node == ZKL_NODE_CREATE_DUE || node == ZKL_NODE_DELETE_DUE)
+        return &outbox->due;
+    return node == ZKL_NODE_CREATE_BEHIND ? &outbox->behind : NULL;
 }
 
-static zkl_list *list_of(zkl_outbox *outbox, const zkl_dispatch *dispatch) {
-    return dispatch->state == ZKL_DISPATCH_DUE ? &outbox->due : &outbox->behind;
-}
-
-void zkl_outbox_set(zkl_outbox *outbox, zkl_dispatch *dispatch, zkl_dispatch_tally *tally,
-                    zkl_dispatch_state state) {
-    count(outbox, dispatch, tally, -1);
-    if (is_listed(dispatch))
-        zkl_list_remove(list_of(outbox, dispatch), &dispatch->item);
-    dispatch->state = state;
-    count(outbox, dispatch, tally, 1);
-    if (is_listed(dispatch))
-        zkl_list_append(list_of(outbox, dispatch), &dispatch->item);
+void zkl_outbox_move(zkl_outbox *outbox, zkl_dispatch *dispatch, zkl_dispatch_tally *tally,
+                     zkl_node from, zkl_node to) {
+    zkl_list *before = list_of(outbox, from), *now = list_of(outbox, to);
+    count(outbox, tally, from, -1);
+    count(outbox, tally, to, 1);
+    if (before)
+        zkl_list_remove(before, &dispatch->item);
+    if (now)
+        zkl_list_append(now, &dispatch->item);
 }
 
 /* One at a time is measured: there are enough. */

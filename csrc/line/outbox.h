@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* outbox: the creates and deletes of lock nodes that a client has not sent yet or that are on their
- * way, and when the next ones go. It knows no contender: each has a dispatch, which says how far
- * its create or delete has come. batch.h sends those that are due. docs/internals/batching.md has
- * the policy.
- *
- * A contender whose node is NONE or THERE may be due; one that is sent is ASKED or ERASING.
- * Whenever the node changes, the contender leaves the outbox. */
+ * way, and when the next ones go. It knows no contender: each has a dispatch, and its node says how
+ * far its create or delete has come. batch.h sends those that are due. docs/internals/batching.md
+ * has the policy. */
 #ifndef ZKL_OUTBOX_H
 #define ZKL_OUTBOX_H
 
@@ -17,26 +14,48 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum zkl_dispatch_state {
-    ZKL_DISPATCH_NONE,
-    ZKL_DISPATCH_DUE,    /* the end of a step sends it, or the outbox's timer */
-    ZKL_DISPATCH_BEHIND, /* a create: due once a batch that it must not overtake is answered */
-    ZKL_DISPATCH_SENT,   /* its answer is coming */
-    ZKL_DISPATCH_BATCHED /* likewise; it went together with others */
-} zkl_dispatch_state;
+/* A contender's node, as far as the client knows. DUE: the end of a step sends the request, or the
+ * outbox's timer. SENT, BATCHED, TRANSACTED: the request is on its way, alone, with others, or in
+ * the transaction of a multilock: its answer continues. */
+typedef enum zkl_node {
+    /* the servers have none; the next link creates one for a waiter */
+    ZKL_NODE_NONE,
+    ZKL_NODE_CREATE_DUE,
+    ZKL_NODE_CREATE_BEHIND, /* due once a batch that it must not overtake is answered */
+    ZKL_NODE_CREATE_SENT,
+    ZKL_NODE_CREATE_BATCHED,
+    ZKL_NODE_CREATE_TRANSACTED,
+    ZKL_NODE_UNKNOWN, /* the answer to the create was lost: the next synced list shows the node */
+    ZKL_NODE_THERE,   /* known by name */
+    ZKL_NODE_DELETE_DUE,
+    ZKL_NODE_DELETE_SENT,
+    ZKL_NODE_DELETE_BATCHED
+} zkl_node;
+
+/* No request about it has gone. */
+static inline bool zkl_node_is_none(zkl_node node) {
+    return node <= ZKL_NODE_CREATE_BEHIND;
+}
+
+static inline bool zkl_node_is_asked(zkl_node node) {
+    return node >= ZKL_NODE_CREATE_SENT && node <= ZKL_NODE_CREATE_TRANSACTED;
+}
+
+/* It is known by name, and no delete has gone. */
+static inline bool zkl_node_is_there(zkl_node node) {
+    return node == ZKL_NODE_THERE || node == ZKL_NODE_DELETE_DUE;
+}
 
 typedef struct zkl_dispatch {
-    zkl_list_item item; /* DUE: outbox->due; BEHIND: outbox->behind */
-    zkl_dispatch_state state : 8;
-    bool creates; /* or else deletes */
-    /* creates: a write to the directory goes behind it, and takes the place of a list (batch.h) */
+    zkl_list_item item; /* CREATE_DUE, DELETE_DUE: outbox->due; CREATE_BEHIND: outbox->behind */
+    /* a write to the directory goes behind its create, and takes the place of a list (batch.h) */
     bool counts;
     uint8_t attempts; /* how often its node was to be created; 2: or more */
     /* how many of its batches other members have made fail */
     uint8_t rollbacks;
 } zkl_dispatch;
 
-/* How many contenders of a line are in each state. */
+/* How many nodes of a line are in each of these states. */
 typedef struct zkl_dispatch_tally {
     uint32_t creates_due, deletes_due, creates_behind, creates_batched;
 } zkl_dispatch_tally;
@@ -53,9 +72,9 @@ typedef struct zkl_outbox {
     zkl_list batches; /* batch: those on their way */
 } zkl_outbox;
 
-/* The one setter of its state; the tally is its line's. */
-void zkl_outbox_set(zkl_outbox *outbox, zkl_dispatch *dispatch, zkl_dispatch_tally *tally,
-                    zkl_dispatch_state state);
+/* Its contender's node changes, from one state to another; the tally is its line's. */
+void zkl_outbox_move(zkl_outbox *outbox, zkl_dispatch *dispatch, zkl_dispatch_tally *tally,
+                     zkl_node from, zkl_node to);
 
 /* A request has gone whose answer comes to that receiver. */
 void zkl_outbox_sent(zkl_outbox *outbox, uint64_t receiver, zkl_nanos now);

@@ -56,20 +56,22 @@ zkl_op zkl_send_new_node(zkl_contender *c) {
     };
 }
 
-void zkl_send_noted(zkl_contender *c, zkl_dispatch_state state) {
-    const bool creates = c->dispatch.creates;
-    zkl_contender_set_node(c, creates ? ZKL_NODE_ASKED : ZKL_NODE_ERASING);
-    zkl_contender_set_dispatch(c, state);
-    if (!creates && c->end.erases < 2)
+void zkl_send_noted(zkl_contender *c, bool batched) {
+    if (zkl_node_is_none(c->node)) {
+        zkl_contender_set_node(c, batched ? ZKL_NODE_CREATE_BATCHED : ZKL_NODE_CREATE_SENT);
+        return;
+    }
+    zkl_contender_set_node(c, batched ? ZKL_NODE_DELETE_BATCHED : ZKL_NODE_DELETE_SENT);
+    if (c->end.erases < 2)
         c->end.erases++;
 }
 
 static void note(zkl_contender *c, bool sent) {
     if (sent) {
-        zkl_send_noted(c, ZKL_DISPATCH_SENT);
+        zkl_send_noted(c, false);
         zkl_outbox_sent(&c->common->outbox, c->receiver.id, zkl_context_now(c->context));
     } else {
-        zkl_contender_set_dispatch(c, ZKL_DISPATCH_NONE);
+        zkl_contender_not_due(c);
         zkl_line_retry_later(c->line);
     }
 }
@@ -89,7 +91,7 @@ enum { ROLLBACKS_MOST = 2 };
 bool zkl_send_goes_alone(const zkl_contender *c) {
     if (c->dispatch.rollbacks >= ROLLBACKS_MOST)
         return true;
-    if (!c->dispatch.creates)
+    if (!zkl_node_is_none(c->node))
         return c->end.erases > 0;
     return c->dispatch.attempts > 1 || c->under.token ||
            !zkl_directories_known(&c->common->directories, c->line->path);
@@ -130,24 +132,18 @@ static bool goes_at_once(const zkl_contender *c) {
     return zkl_send_goes_alone(c) && !tally->creates_due && !tally->deletes_due;
 }
 
-/* The contender has no node and is not in the outbox. */
 static void create(zkl_contender *c) {
-    c->dispatch.creates = true;
     if (may_overtake(c))
-        zkl_contender_set_dispatch(c, ZKL_DISPATCH_BEHIND);
+        zkl_contender_set_node(c, ZKL_NODE_CREATE_BEHIND);
     else if (goes_at_once(c))
         create_alone(c);
     else
-        zkl_contender_set_dispatch(c, ZKL_DISPATCH_DUE);
-}
-
-static bool is_due(const zkl_contender *c) {
-    return c->dispatch.state == ZKL_DISPATCH_DUE || c->dispatch.state == ZKL_DISPATCH_BEHIND;
+        zkl_contender_set_node(c, ZKL_NODE_CREATE_DUE);
 }
 
 /* Without a link it gets no node, and zkl_line_resume sends the create. */
 void zkl_send_create(zkl_contender *c) {
-    if (is_due(c) && c->node == ZKL_NODE_NONE)
+    if (c->node == ZKL_NODE_CREATE_DUE || c->node == ZKL_NODE_CREATE_BEHIND)
         return;
     zkl_line_forget_node(c);
     if (!zkl_context_is_linked(c->context))
@@ -181,7 +177,7 @@ static void erase_alone(zkl_contender *c) {
 }
 
 void zkl_send_alone(zkl_contender *c) {
-    if (c->dispatch.creates)
+    if (zkl_node_is_none(c->node))
         create_alone(c);
     else
         erase_alone(c);
@@ -204,18 +200,17 @@ static bool is_awaited(const zkl_contender *c) {
 /* The delete of a waiter goes now. If it were only due, the waiter's new node could be granted
  * before the old one is gone. */
 void zkl_send_erase(zkl_contender *c) {
-    if (is_due(c))
+    if (c->node == ZKL_NODE_DELETE_DUE)
         return;
     zkl_contender_refused(c, ZKL_OK);
     if (!zkl_context_is_linked(c->context))
         return;
-    c->dispatch.creates = false;
     if (c->phase == ZKL_WAITING || zkl_send_goes_alone(c)) {
         erase_alone(c);
         return;
     }
     c->common->outbox.urgent |= is_awaited(c);
-    zkl_contender_set_dispatch(c, ZKL_DISPATCH_DUE);
+    zkl_contender_set_node(c, ZKL_NODE_DELETE_DUE);
 }
 
 /* A get, never an exists, which would leave a watch on a node that has gone. */

@@ -29,8 +29,8 @@ bool zkl_send_goes_alone(const zkl_contender *c);
 bool zkl_send_may_count(const zkl_contender *c);
 /* Sends its create or delete, which is due, as a request of its own. */
 void zkl_send_alone(zkl_contender *c);
-/* Notes that its create or delete was sent: the state is SENT or BATCHED. */
-void zkl_send_noted(zkl_contender *c, zkl_dispatch_state state);
+/* Its create or delete was sent, alone or in a batch. */
+void zkl_send_noted(zkl_contender *c, bool batched);
 /* Sets the watch on the node, which is THERE, unless it is armed or asked for. Without room for a
  * watch, the client polls the node of a holder; a waiter that only needs the watch to be granted
  * gets a list instead. */

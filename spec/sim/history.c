@@ -276,7 +276,7 @@ static bool some_name(char path[160]) {
     while (host->client && (line = zkl_lines_next(&host->client->lines, &walk)))
         ZKL_EACH (const zkl_contender, c, &line->members, member) {
             char name[ZKL_ZNODE_SIZE];
-            if (c->node != ZKL_NODE_ASKED && c->node != ZKL_NODE_UNKNOWN)
+            if (!zkl_node_is_asked(c->node) && c->node != ZKL_NODE_UNKNOWN)
                 continue;
             zkl_znode_make(name, (zkl_guid){line->context->guid, c->receiver.id}, c->terms.kind);
             zkl_znode_append(name, (int32_t)sim_any(8));

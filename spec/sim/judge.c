@@ -86,7 +86,7 @@ static bool came_too_late(const fake_node *other, const zkl_child *child, const 
 /* On its way out: its delete goes before whatever the next one of the same client asks. */
 static bool is_leaving(const sim_host *host, const char *path, const fake_node *node) {
     const zkl_contender *c = sim_node_contender(host, path, node);
-    return c && (c->phase == ZKL_OVER || c->node == ZKL_NODE_ERASING ||
+    return c && (c->phase == ZKL_OVER || c->node > ZKL_NODE_THERE ||
                  (node->mode == FAKE_EPHEMERAL && c->phase != ZKL_HELD));
 }
 

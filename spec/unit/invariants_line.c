@@ -35,14 +35,14 @@ size_t invariants_count(const zkl_list *list) {
 static void check_phase(subject of, const zkl_contender *c) {
     switch (c->phase) {
     case ZKL_WAITING:
-        must(of, c->node != ZKL_NODE_ERASING || c->under.token,
+        must(of, c->node <= ZKL_NODE_THERE || (c->node == ZKL_NODE_DELETE_SENT && c->under.token),
              "a waiter's node is only deleted to queue a read anew that was taken under a write");
         break;
     case ZKL_HELD:
         must(of, c->node == ZKL_NODE_THERE && c->token, "a holder has a node and its token");
         break;
     case ZKL_OVER:
-        must(of, c->node != ZKL_NODE_NONE, "one that is over and has no node is in no line");
+        must(of, !zkl_node_is_none(c->node), "one that is over and has no node is in no line");
         break;
     }
     must(of, (c->phase == ZKL_OVER) == (c->end.departure != 0),
@@ -69,7 +69,7 @@ static void check_phase(subject of, const zkl_contender *c) {
 }
 
 static void check_node(subject of, const zkl_contender *c) {
-    const bool known = c->node == ZKL_NODE_THERE || c->node == ZKL_NODE_ERASING;
+    const bool known = c->node >= ZKL_NODE_THERE;
     must(of, known == (c->name != NULL), "a node has a name when it is there or being deleted");
     must(of, known || !c->token, "a token is that of a known node");
     must(of, known || (c->watch == ZKL_WATCH_NONE && !c->reading),
@@ -82,35 +82,19 @@ static void check_node(subject of, const zkl_contender *c) {
          "only a lost node is searched for");
     must(of, c->share.bytes == zkl_line_node_length(c->line, c->terms.kind),
          "each member has a share of the node budget");
-    must(of, !c->share.owed || c->node == ZKL_NODE_NONE, "nothing is sent without a share");
-    must(of, c->node == ZKL_NODE_NONE || c->receiver.id, "answers about a node find its contender");
+    must(of, !c->share.owed || zkl_node_is_none(c->node), "nothing is sent without a share");
+    must(of, zkl_node_is_none(c->node) || c->receiver.id,
+         "answers about a node find its contender");
 }
 
 static void check_dispatch(subject of, const zkl_contender *c) {
-    switch (c->dispatch.state) {
-    case ZKL_DISPATCH_NONE:
-        break;
-    case ZKL_DISPATCH_DUE:
-        must(of,
-             zkl_context_is_linked(c->context) &&
-                 c->node == (c->dispatch.creates ? ZKL_NODE_NONE : ZKL_NODE_THERE),
-             "a create is due while there is no node, and a delete while there is one");
-        must(of, c->dispatch.creates || c->phase == ZKL_OVER,
-             "a delete is due only of one that is over");
-        break;
-    case ZKL_DISPATCH_BEHIND:
-        must(of,
-             zkl_context_is_linked(c->context) && c->dispatch.creates && c->node == ZKL_NODE_NONE,
-             "a create that waits for another one is due later");
-        must(of, c->line->tally.dispatch.creates_batched,
-             "a create waits for one that is on its way");
-        break;
-    case ZKL_DISPATCH_SENT:
-    case ZKL_DISPATCH_BATCHED:
-        must(of, c->node == (c->dispatch.creates ? ZKL_NODE_ASKED : ZKL_NODE_ERASING),
-             "what is on its way shows by the node");
-        break;
-    }
+    const bool behind = c->node == ZKL_NODE_CREATE_BEHIND;
+    must(of,
+         zkl_context_is_linked(c->context) ||
+             !(behind || c->node == ZKL_NODE_CREATE_DUE || c->node == ZKL_NODE_DELETE_DUE),
+         "a create or delete is due only with a link");
+    must(of, !behind || c->line->tally.dispatch.creates_batched,
+         "a create waits for one that is on its way");
 }
 
 static void check_position(subject of, const zkl_contender *c) {
@@ -185,12 +169,11 @@ static void check_followers(subject of, const zkl_line *line) {
 
 /* ---- counts ---- */
 
-static void count_dispatch(zkl_dispatch_tally *tally, const zkl_dispatch *dispatch) {
-    const bool creates = dispatch->creates;
-    tally->creates_due += dispatch->state == ZKL_DISPATCH_DUE && creates;
-    tally->deletes_due += dispatch->state == ZKL_DISPATCH_DUE && !creates;
-    tally->creates_behind += dispatch->state == ZKL_DISPATCH_BEHIND;
-    tally->creates_batched += dispatch->state == ZKL_DISPATCH_BATCHED && creates;
+static void count_dispatch(zkl_dispatch_tally *tally, zkl_node node) {
+    tally->creates_due += node == ZKL_NODE_CREATE_DUE;
+    tally->deletes_due += node == ZKL_NODE_DELETE_DUE;
+    tally->creates_behind += node == ZKL_NODE_CREATE_BEHIND;
+    tally->creates_batched += node == ZKL_NODE_CREATE_BATCHED;
 }
 
 static void check_tally(subject of, const zkl_line *line) {
@@ -199,7 +182,7 @@ static void check_tally(subject of, const zkl_line *line) {
         tally.waiting[c->terms.kind] += c->phase == ZKL_WAITING;
         tally.held[c->terms.kind] += c->phase == ZKL_HELD;
         tally.bounded += c->phase == ZKL_WAITING && c->terms.max_waiting;
-        count_dispatch(&tally.dispatch, &c->dispatch);
+        count_dispatch(&tally.dispatch, c->node);
     }
     must(of, memcmp(&tally, &line->tally, sizeof tally) == 0,
          "a line knows how many of its members wait and hold");
@@ -259,8 +242,7 @@ static void check_is_run_again(subject of, const zkl_line *line, const zkl_conte
         return;
     switch (c->node) {
     case ZKL_NODE_NONE: /* a compound's parts wait for each other */
-        must(of, c->is_part || line->retry.at || c->dispatch.state != ZKL_DISPATCH_NONE,
-             "who has no node gets one");
+        must(of, c->is_part || line->retry.at, "who has no node gets one");
         break;
     case ZKL_NODE_UNKNOWN:
         must(of, is_list_coming(line) || c->recovery.search != ZKL_SEARCH_NONE,
@@ -269,9 +251,15 @@ static void check_is_run_again(subject of, const zkl_line *line, const zkl_conte
     case ZKL_NODE_THERE:
         check_waiting_there(of, line, c);
         break;
-    case ZKL_NODE_ASKED:
-    case ZKL_NODE_ERASING:
-        break; /* the answer comes */
+    case ZKL_NODE_CREATE_DUE: /* the outbox sends it */
+    case ZKL_NODE_CREATE_BEHIND:
+    case ZKL_NODE_DELETE_DUE:
+    case ZKL_NODE_CREATE_SENT: /* the answer comes */
+    case ZKL_NODE_CREATE_BATCHED:
+    case ZKL_NODE_CREATE_TRANSACTED:
+    case ZKL_NODE_DELETE_SENT:
+    case ZKL_NODE_DELETE_BATCHED:
+        break;
     }
 }
 

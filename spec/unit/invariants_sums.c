@@ -20,12 +20,10 @@ static void add_contender(sums *sum, const zkl_contender *c) {
     sum->departing += c->end.departure != 0;
     sum->reads += c->post.round == &c->common->reads;
     sum->lists += c->post.round == &c->common->lists;
-    const bool sent =
-        c->dispatch.state == ZKL_DISPATCH_SENT || c->dispatch.state == ZKL_DISPATCH_BATCHED;
-    sum->due += c->dispatch.state == ZKL_DISPATCH_DUE;
-    sum->behind += c->dispatch.state == ZKL_DISPATCH_BEHIND;
-    sum->creates += sent && c->dispatch.creates;
-    sum->deletes += sent && !c->dispatch.creates;
+    sum->due += c->node == ZKL_NODE_CREATE_DUE || c->node == ZKL_NODE_DELETE_DUE;
+    sum->behind += c->node == ZKL_NODE_CREATE_BEHIND;
+    sum->creates += c->node == ZKL_NODE_CREATE_SENT || c->node == ZKL_NODE_CREATE_BATCHED;
+    sum->deletes += c->node == ZKL_NODE_DELETE_SENT || c->node == ZKL_NODE_DELETE_BATCHED;
     sum->waiting += !c->is_part && c->phase == ZKL_WAITING;
     sum->held += !c->is_part && c->phase == ZKL_HELD;
     *(c->share.owed ? &sum->owed : &sum->nodes) += c->share.bytes;

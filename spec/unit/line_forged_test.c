@@ -61,7 +61,7 @@ static void a_guess_that_is_listed_before_our_own_is_made_is_nobodys(void) {
     const char *forged = forge(p, -1);
     CHECK(fake_carry(one)); /* and the list */
     CHECK(fake_deliver(one) && fake_deliver(one));
-    CHECK(p->contender->node == ZKL_NODE_ASKED && !p->contender->name);
+    CHECK(p->contender->node == ZKL_NODE_CREATE_SENT && !p->contender->name);
     settle();
     CHECK(fake_held(first) && fake_waits(p));
     fake_release(first);

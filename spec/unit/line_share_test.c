@@ -203,7 +203,7 @@ static void a_read_whose_session_ended_queues_anew(void) {
 static fake_caller *too_late(fake_caller *write) {
     fake_caller *read = fake_read_under(write, LINE);
     fake_remove(zk, fake_node_of(write));
-    while (fake_member(read)->node != ZKL_NODE_ERASING)
+    while (fake_member(read)->node != ZKL_NODE_DELETE_SENT)
         CHECK(fake_answer(one));
     return read;
 }
@@ -327,7 +327,7 @@ static void a_read_that_is_to_queue_anew_is_not_granted_meanwhile(void) {
     CHECK_INT(r->contender->watch, ZKL_WATCH_ARMED);
     fake_remove(zk, fake_node_of(w));
     fake_read(one, LINE); /* with a list */
-    while (r->contender->node != ZKL_NODE_ERASING)
+    while (r->contender->node != ZKL_NODE_DELETE_SENT)
         CHECK(fake_answer(one));
     refreshed(fake_now + ZKL_SECOND);
     CHECK(fake_waits(r));

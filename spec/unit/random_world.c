@@ -190,7 +190,7 @@ void random_check_first(const zkl_contender *held,
         if (excused && excused(name, before))
             continue;
         CHECK(before && before->context == held->context);
-        CHECK(before->phase == ZKL_OVER || before->node == ZKL_NODE_ERASING);
+        CHECK(before->phase == ZKL_OVER || before->node == ZKL_NODE_DELETE_SENT);
     }
 }
 

@@ -45,8 +45,8 @@ static void tells_each_change_from_the_join_to_the_end_of_the_node(void) {
     fake_caller *p = fake_holder(one);
     char node[128];
     snprintf(node, sizeof node, "%s", fake_node_of(p));
-    check_line("0.000 contender 1: WAITING NONE -> WAITING ASKED " LINE, "");
-    check_line("0.000 contender 1: WAITING ASKED -> WAITING THERE ", node);
+    check_line("0.000 contender 1: WAITING NONE -> WAITING CREATE_SENT " LINE, "");
+    check_line("0.000 contender 1: WAITING CREATE_SENT -> WAITING THERE ", node);
     check_line("0.000 position 1: UNKNOWN -> FIRST ", node);
     char held[ZKL_LOG_LINE];
     snprintf(held, sizeof held, "0.000 contender 1: WAITING THERE -> HELD THERE (token %lld) ",
@@ -57,8 +57,9 @@ static void tells_each_change_from_the_join_to_the_end_of_the_node(void) {
     fake_release(p);
     fake_settle(one);
     check_line("1.500 contender 1: HELD THERE -> OVER THERE (released) ", node);
-    check_line("1.500 contender 1: OVER THERE -> OVER ERASING ", node);
-    check_line("1.500 contender 1: OVER ERASING -> OVER THERE ", node);
+    check_line("1.500 contender 1: OVER THERE -> OVER DELETE_DUE ", node);
+    check_line("1.500 contender 1: OVER DELETE_DUE -> OVER DELETE_SENT ", node);
+    check_line("1.500 contender 1: OVER DELETE_SENT -> OVER THERE ", node);
     check_line("1.500 contender 1: OVER THERE -> OVER NONE ", node);
     CHECK_TEXT(line(), "");
 }
@@ -106,7 +107,7 @@ static void tells_why_a_hold_ended(void) {
 static void names_the_path_as_the_script_does(void) {
     one->context.chroot = strlen("/locks");
     fake_holder(one);
-    CHECK(tells("0.000 contender 1: WAITING NONE -> WAITING ASKED /a"));
+    CHECK(tells("0.000 contender 1: WAITING NONE -> WAITING CREATE_SENT /a"));
     one->context.chroot = 0;
 }
 
@@ -187,7 +188,8 @@ static void a_long_path_is_cut_behind_the_change(void) {
     line();
     fake_join(one, path, 5);
     CHECK_INT(strlen(line()), ZKL_LOG_LINE - 1);
-    CHECK(strncmp(text, "0.000 contender 1: WAITING NONE -> WAITING ASKED " LINE "/xx", 60) == 0);
+    const char *cut = "0.000 contender 1: WAITING NONE -> WAITING CREATE_SENT " LINE "/xx";
+    CHECK(strncmp(text, cut, strlen(cut)) == 0);
 }
 
 static void a_log_without_a_trace_has_its_warnings_only(void) {
