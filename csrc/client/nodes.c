@@ -181,7 +181,7 @@ static bool look_ahead(const zkl_contender *c, zkl_front *front) {
     const zkl_child *next = &snapshot->children[ahead.nearest];
     front->own = next->mine != NULL;
     snprintf(front->next, sizeof front->next, "%s", next->name);
-    snprintf(front->holder, sizeof front->holder, "%s", zkl_slow_owner(c->line));
+    snprintf(front->holder, sizeof front->holder, "%s", zkl_slow_owner(c));
     return true;
 }
 

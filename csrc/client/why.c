@@ -65,10 +65,10 @@ static void add_own(sentence *s, const zkl_contender *c) {
 }
 
 /* A node of another client. The data of the first node may be known. */
-static void add_other(sentence *s, const zkl_line *line, const zkl_child *next) {
-    const zkl_snapshot *snapshot = &line->snapshot;
-    const size_t first = zkl_verdict_holder(snapshot->children, snapshot->count);
-    const char *holder = zkl_slow_owner(line);
+static void add_other(sentence *s, const zkl_contender *c, const zkl_child *next) {
+    const zkl_snapshot *snapshot = &c->line->snapshot;
+    const size_t first = zkl_verdict_holder(snapshot->children, snapshot->count, c->terms.kind);
+    const char *holder = zkl_slow_owner(c);
     const bool is_first = next == &snapshot->children[first];
     add(s, ", behind ");
     add_shown(s, is_first && holder[0] ? holder : next->name);
@@ -99,7 +99,7 @@ static void add_position(sentence *s, const zkl_client *client, const zkl_conten
     else if (snapshot->children[ahead.nearest].mine)
         add_own(s, snapshot->children[ahead.nearest].mine);
     else
-        add_other(s, c->line, &snapshot->children[ahead.nearest]);
+        add_other(s, c, &snapshot->children[ahead.nearest]);
 }
 
 /* A contender that is in a line itself. */

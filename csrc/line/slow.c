@@ -162,15 +162,25 @@ static void warn_of_first(slow_wait *slow, zkl_line *line, const char *name) {
 
 /* ---- a wait ---- */
 
-static const zkl_child *first_child(const zkl_line *line) {
-    const size_t holder =
-        line ? zkl_verdict_holder(line->snapshot.children, line->snapshot.count) : ZKL_NOBODY;
-    return holder == ZKL_NOBODY ? NULL : &line->snapshot.children[holder];
+/* With that kind of node it waits in the line. A semaphore waits for its gate, too, in the first of
+ * its lines. */
+static zkl_kind kind_in(const zkl_contender *c, const zkl_line *line) {
+    const bool semaphore = !c->line && c->terms.kind == ZKL_KIND_LEASE;
+    return semaphore && strcmp(line->path, c->call->path(c)) == 0 ? ZKL_KIND_LOCK : c->terms.kind;
 }
 
-const char *zkl_slow_owner(const zkl_line *line) {
-    const zkl_first_node *first = line->first;
-    const zkl_child *child = first_child(line);
+/* The child with which somebody may hold what it waits for in that line; NULL: there is none. */
+static const zkl_child *first_child(const zkl_contender *c, const zkl_line *line) {
+    const zkl_snapshot *snapshot = line ? &line->snapshot : NULL;
+    const size_t holder =
+        line ? zkl_verdict_holder(snapshot->children, snapshot->count, kind_in(c, line))
+             : ZKL_NOBODY;
+    return holder == ZKL_NOBODY ? NULL : &snapshot->children[holder];
+}
+
+const char *zkl_slow_owner(const zkl_contender *c) {
+    const zkl_first_node *first = c->line->first;
+    const zkl_child *child = first_child(c, c->line);
     const bool known =
         first && first->name && !first->reading && child && strcmp(first->name, child->name) == 0;
     return known ? first->owner : "";
@@ -179,7 +189,7 @@ const char *zkl_slow_owner(const zkl_line *line) {
 /* Warns as the snapshot of the line says; NULL: it waits in none. */
 static void judge(slow_wait *slow, zkl_line *line) {
     const zkl_contender *c = slow->c;
-    const zkl_child *child = first_child(line);
+    const zkl_child *child = first_child(c, line);
     if (!child)
         warn(c, line, "nobody is known to hold");
     else if (!child->mine)
@@ -201,7 +211,7 @@ static void slow_now(zkl_timer *timer) {
     slow_wait *slow = ZKL_CONTAINER_OF(timer, slow_wait, timer);
     const zkl_contender *c = slow->c;
     zkl_line *line = c->call->waits_in(c);
-    const zkl_child *child = first_child(line);
+    const zkl_child *child = first_child(c, line);
     if (!zkl_context_is_linked(c->context)) {
         warn(c, line, "no server is in reach");
         if (line && first_of(line))

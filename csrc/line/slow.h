@@ -13,8 +13,9 @@
  * no log; without memory there is no warning. */
 void zkl_slow_begin(zkl_contender *c, zkl_nanos after);
 
-/* The holder's data, truncated, if a warning has read them; otherwise "". */
-const char *zkl_slow_owner(const zkl_line *line);
+/* Of a contender in a line: the holder's data, truncated, if a warning has read them; otherwise
+ * "". */
+const char *zkl_slow_owner(const zkl_contender *c);
 
 /* A list of the line was read; or could not be. */
 void zkl_slow_listed(zkl_line *line, bool ok);

@@ -140,11 +140,11 @@ zkl_ahead zkl_verdict_ahead(const zkl_child *children, size_t own) {
     return ahead;
 }
 
-size_t zkl_verdict_holder(const zkl_child *children, size_t count) {
+size_t zkl_verdict_holder(const zkl_child *children, size_t count, zkl_kind kind) {
     for (size_t i = 0; i < count; i++)
-        if (children[i].kind != ZKL_KIND_LEASE)
+        if ((children[i].kind == ZKL_KIND_LEASE) == (kind == ZKL_KIND_LEASE))
             return i;
-    return count ? 0 : ZKL_NOBODY;
+    return ZKL_NOBODY;
 }
 
 bool zkl_verdict_walk(zkl_walk *walk, const zkl_child *child) {

@@ -63,9 +63,9 @@ typedef struct zkl_ahead {
 } zkl_ahead;
 zkl_ahead zkl_verdict_ahead(const zkl_child *children, size_t own);
 
-/* The child with which somebody holds, if anybody does: the first one that is no lease, or else the
- * first lease. ZKL_NOBODY: there is no child. */
-size_t zkl_verdict_holder(const zkl_child *children, size_t count);
+/* The child with which somebody holds, if anybody keeps one of `kind` waiting: the first lease, or
+ * for the other kinds the first one that is no lease. ZKL_NOBODY: there is none. */
+size_t zkl_verdict_holder(const zkl_child *children, size_t count, zkl_kind kind);
 
 /* A walk over sorted children, one after the other; it begins with zeros. True if this one holds:
  * no child with a smaller sequence blocks it. */

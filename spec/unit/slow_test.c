@@ -491,6 +491,39 @@ static void of_a_semaphore_it_is_the_one_that_the_caller_gave(void) {
     CHECK(strstr(warned.why, "db7:4242 holds") != NULL);
 }
 
+/* Neither the one that waits for leases, with the gate, nor the one that waits for the gate. */
+static void of_a_semaphore_a_stray_lock_among_the_leases_does_not_hold(void) {
+    fake_directory(zk, LINE "/locks");
+    fake_directory(zk, LINE "/leases");
+    fake_stranger(zk, LINE "/leases", "%s-lock-");
+    fake_lease(two, LINE, 1, 1);
+    fake_settle_all(zk);
+    fake_caller *first = fake_lease(one, LINE, 1, 1), *second = fake_lease(one, LINE, 1, 1);
+    fake_settle_all(zk);
+    CHECK(fake_waits(first) && fake_waits(second));
+    begin_slow(first, AFTER);
+    begin_slow(second, AFTER + 1);
+    for (unsigned warnings = 1; warnings <= 2; warnings++) {
+        fake_wait(zk, warnings == 1 ? AFTER : 1);
+        fake_settle_all(zk);
+        CHECK_INT(warned.count, warnings);
+        CHECK(strstr(warned.why, "db7:4242 holds (") && strstr(warned.why, "-lease-"));
+    }
+}
+
+static void of_a_semaphore_the_one_with_the_gate_holds_until_it_has_passed(void) {
+    const fake_caller *inside = fake_join(two, LINE "/locks", 5);
+    fake_settle_all(zk);
+    fake_caller *c = fake_lease(one, LINE, 1, 1);
+    fake_settle_all(zk);
+    CHECK(fake_waits(c));
+    begin_slow(c, AFTER);
+    fake_wait(zk, AFTER);
+    fake_settle_all(zk);
+    CHECK_WARNED(1, "db7:4242 holds", fake_node_of(inside));
+    CHECK_TEXT(warned.path, LINE);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"it comes once, and names the path and who holds",
@@ -537,6 +570,10 @@ int main(int argc, char **argv) {
         {"the path is the one in the chroot", the_path_is_the_one_in_the_chroot},
         {"of a semaphore it is the one that the caller gave",
          of_a_semaphore_it_is_the_one_that_the_caller_gave},
+        {"of a semaphore the one with the gate holds until it has passed",
+         of_a_semaphore_the_one_with_the_gate_holds_until_it_has_passed},
+        {"of a semaphore a stray lock among the leases does not hold",
+         of_a_semaphore_a_stray_lock_among_the_leases_does_not_hold},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, fake_world_end);
 }

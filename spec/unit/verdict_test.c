@@ -323,10 +323,16 @@ static void another_kind_is_seen(void) {
 }
 
 static void a_stray_lease_holds_nothing(void) {
-    const zkl_child queue[] = {S(0), S(1), W(2), R(3)}, leases[] = {S(4), S(5)};
-    CHECK_INT(zkl_verdict_holder(queue, 4), 2);
-    CHECK_INT(zkl_verdict_holder(leases, 2), 0);
-    CHECK(zkl_verdict_holder(queue, 0) == ZKL_NOBODY);
+    const zkl_child queue[] = {S(0), S(1), W(2), R(3)};
+    CHECK_INT(zkl_verdict_holder(queue, 4, ZKL_KIND_READ), 2);
+    CHECK(zkl_verdict_holder(queue, 2, ZKL_KIND_WRITE) == ZKL_NOBODY);
+    CHECK(zkl_verdict_holder(queue, 0, ZKL_KIND_LOCK) == ZKL_NOBODY);
+}
+
+static void a_stray_lock_among_leases_holds_nothing(void) {
+    const zkl_child leases[] = {L(3), S(4), S(5)};
+    CHECK_INT(zkl_verdict_holder(leases, 3, ZKL_KIND_LEASE), 1);
+    CHECK(zkl_verdict_holder(leases, 1, ZKL_KIND_LEASE) == ZKL_NOBODY);
 }
 
 int main(int argc, char **argv) {
@@ -342,6 +348,7 @@ int main(int argc, char **argv) {
         {"a writer that has gone is not waited for", a_writer_that_has_gone_is_not_waited_for},
         {"a read-write node below a mutex is seen", another_kind_is_seen},
         {"a stray lease holds nothing", a_stray_lease_holds_nothing},
+        {"a stray lock among leases holds nothing", a_stray_lock_among_leases_holds_nothing},
     };
     return check_run(CHECK_CASES(cases), argc, argv, NULL, NULL);
 }
