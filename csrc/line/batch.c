@@ -216,11 +216,13 @@ static void answered(zkl_receiver *receiver, const zkl_return *back, const zkl_r
 /* What is gathered for one transaction. */
 typedef struct gathering {
     zkl_contender *members[MEMBERS_MOST];
-    size_t count, creates, counts, bytes;
+    size_t count, counts, bytes;
+    bool creates; /* at least one of them creates a node */
 } gathering;
 
 static void empty(gathering *g) {
-    g->count = g->creates = g->counts = g->bytes = 0;
+    g->count = g->counts = g->bytes = 0;
+    g->creates = false;
 }
 
 /* Its line is settled when all is sent: lists come behind the batches. */
@@ -378,7 +380,7 @@ static void gather(zkl_line_common *common, gathering *g, zkl_contender *c) {
     if (g->count == MEMBERS_MOST || (g->count && g->bytes + size > BYTES_MOST))
         send_gathered(common, g);
     g->members[g->count++] = c;
-    g->creates += zkl_node_is_none(c->node);
+    g->creates |= zkl_node_is_none(c->node);
     g->counts += c->dispatch.counts;
     g->bytes += size;
 }

@@ -7,8 +7,8 @@
 #include <string.h>
 
 static char *copy(const char *text, bool *good) {
-    char *c = text ? strdup(text) : NULL;
-    *good = *good && (!text || c);
+    char *c = strdup(text);
+    *good = *good && c;
     return c;
 }
 

@@ -123,6 +123,15 @@ static void who_pauses_when_the_client_closes_is_told_so(void) {
     CHECK_INT(zkl_lines_count(&one->lines), 0);
 }
 
+static void who_ends_without_a_pause_ends_no_other_pause(void) {
+    fake_caller *p = pausing(), *q = settled(both(one, bp));
+    fake_cancel(q);
+    fake_settle_all(zk);
+    zkl_compounds_dismiss(&one->lines.common, ZKL_CLOSED);
+    fake_leave(one);
+    CHECK_FAILED(p, ZKL_CLOSED);
+}
+
 static void who_pauses_when_the_session_is_refused_is_told_so(void) {
     fake_caller *p = pausing();
     zkl_compounds_dismiss(&one->lines.common, ZKL_AUTH_FAILED);
@@ -351,6 +360,7 @@ int main(int argc, char **argv) {
         {"a multilock that has lost its nodes too often enters again after a pause", a_pause_ends},
         {"a pausing multilock hears that the client closes",
          who_pauses_when_the_client_closes_is_told_so},
+        {"the end of another multilock ends no pause", who_ends_without_a_pause_ends_no_other_pause},
         {"a pausing multilock hears that the session is refused",
          who_pauses_when_the_session_is_refused_is_told_so},
         {"a single try has no deadline", a_single_try_has_no_deadline},

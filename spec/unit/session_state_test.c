@@ -176,9 +176,10 @@ static void refused_credentials_are_shown_again_later_and_later(void) {
 /* ---- the log ---- */
 
 /* The oldest line; "": there is none. */
+static const char *level; /* of the latest line */
+
 static const char *line(void) {
     static char text[ZKL_LOG_LINE];
-    const char *level;
     bool own;
     return zkl_log_next(&world.said, &level, &own, text, sizeof text) ? text : "";
 }
@@ -215,6 +216,7 @@ static void the_log_says_how_long_an_expired_session_had_no_answer(void) {
     world_happens(world_link(), ZKL_LINK_EXPIRED);
     world.context.counters.held = 0;
     CHECK_TEXT(line(), "session expired after 12.0 s without an answer; locks held: 3");
+    CHECK_TEXT(level, "error");
     CHECK_TEXT(line(), "");
     world_work();
     world_connect(8);
@@ -228,6 +230,7 @@ static void the_log_says_that_a_session_ended_while_it_was_believed_in(void) {
     world_pass(4);
     world_happens(world_link(), ZKL_LINK_EXPIRED);
     CHECK_TEXT(line(), "session expired after 4.0 s without an answer; locks held: 0");
+    CHECK_TEXT(level, "warn");
     CHECK_TEXT(line(), "the session was valid for another 1.9 s: its timeout of 6 s is less than "
                        "two ticks of the servers, or it was a local session "
                        "(localSessionsEnabled) and has changed its server, or somebody has ended "
