@@ -144,6 +144,7 @@ local function configure(self)
     http = options.http or "",
     server = options.server or "",
     port = self.port,
+    session = 10, -- seconds: of nginx.CLIENT
   }
   for name, value in pairs(options.values or {}) do values[name] = value end
   if options.conf then return write_file(self.prefix .. "/nginx.conf", options.conf) end
