@@ -138,7 +138,8 @@ static void choose_counts(const zkl_compound_lock *lock) {
         const zkl_op write = zkl_batch_write(lock->paths[i]);
         const size_t size = zkl_wire_op(&write, true);
         part->dispatch.counts = bytes + size <= ZKL_WIRE_MOST && zkl_send_may_count(part);
-        bytes += part->dispatch.counts ? size : 0;
+        if (part->dispatch.counts)
+            bytes += size;
     }
 }
 

@@ -255,6 +255,22 @@ static void a_refused_write_is_no_refusal_of_the_creates(void) {
     check_held(p);
 }
 
+/* The writes are fewer than the creates. */
+static void a_refusal_is_that_of_the_directory_that_was_written_to(void) {
+    fake_caller *a = fake_join(one, A, 1e12);
+    fake_settle(one);
+    fake_forget_counts(one);
+    fake_refuse(zk, FAKE_SET, C, ZNOAUTH, 0);
+    fake_caller *p = all(one);
+    CHECK_TEXT(fake_ops(one), "CCCSS");
+    fake_answer(one);
+    CHECK_TEXT(fake_ops(one), "CCCS");
+    fake_settle(one);
+    CHECK_INT(one->counts[FAKE_TRANSACT], 2);
+    release(a);
+    check_held(p);
+}
+
 /* There are at most two vain attempts, however many directories refuse. */
 static void a_second_refusal_counts_for_all(void) {
     fake_refuse(zk, FAKE_SET, B, ZNOAUTH, 0);
@@ -364,6 +380,8 @@ static const check_case cases[] = {
     {"a throttled one goes again as a whole", a_throttled_one_goes_again_as_a_whole},
     {"a directory that is gone is made again", a_directory_that_is_gone_is_made_again},
     {"a refused write is no refusal of the creates", a_refused_write_is_no_refusal_of_the_creates},
+    {"a refusal is that of the directory that was written to",
+     a_refusal_is_that_of_the_directory_that_was_written_to},
     {"a second refusal counts for all directories", a_second_refusal_counts_for_all},
     {"a refusal that names no part counts for all directories",
      a_refusal_that_names_no_part_counts_for_all},
