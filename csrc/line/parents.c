@@ -8,13 +8,24 @@
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-/* What an answer is about. */
+/* What an answer is about; of MADE the detail says whether it was to be a container. */
 enum { MADE, LOOKED_AT };
 
 /* An answer without information, although the link is up. */
 static void note_unheard(zkl_parents *parents, int rc) {
     if (zkl_status_passes(rc) && zkl_context_is_linked(parents->context))
         parents->unheard = rc;
+}
+
+/* Some versions of ClickHouse Keeper hang up at a container. So do other servers, by chance, but
+ * not again and again. */
+enum { CUTS_MOST = 2 };
+
+static void note_container(zkl_context *context, const zkl_reply *reply) {
+    if (!zkl_status_unknown(reply->rc))
+        context->container_cuts = 0;
+    else if (reply->oldest && ++context->container_cuts == CUTS_MOST)
+        context->no_containers = true;
 }
 
 /* If a level exists but its own parent is closed to us, the answer may be NOAUTH instead of
@@ -26,9 +37,9 @@ static void made(zkl_parents *parents, const zkl_reply *reply) {
     case ZNODEEXISTS:
     case ZNONODE: /* the servers have deleted the level above meanwhile: the next round */
         return;
-    case ZUNIMPLEMENTED:
-        parents->context->no_containers =
-            true; /* servers before 3.5: the next round creates plain nodes */
+    case ZUNIMPLEMENTED:                        /* servers before 3.5 */
+    case ZBADARGUMENTS:                         /* ClickHouse Keeper */
+        parents->context->no_containers = true; /* the next round creates plain nodes */
         return;
     default:
         note_unheard(parents, reply->rc);
@@ -52,10 +63,13 @@ static void looked_at(zkl_parents *parents, size_t end, const zkl_reply *reply) 
 
 static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply) {
     zkl_parents *parents = ZKL_CONTAINER_OF(receiver, zkl_parents, receiver);
-    if (asked->what == LOOKED_AT)
+    if (asked->what == LOOKED_AT) {
         looked_at(parents, (size_t)asked->detail, reply);
-    else
-        made(parents, reply);
+        return;
+    }
+    if (asked->detail)
+        note_container(parents->context, reply);
+    made(parents, reply);
 }
 
 void zkl_parents_init(zkl_parents *parents, zkl_context *context, const char *path) {
@@ -110,7 +124,7 @@ static int make(zkl_parents *parents, const char *level, size_t end) {
     const zkl_op op = {
         .kind = ZKL_OP_CREATE, .path = level, .data = "", .container = !stays, .acl = parents->acl};
     return context->port->call->perform(context->port, &op, false,
-                                        (zkl_return){parents->receiver.id, MADE, 0});
+                                        (zkl_return){parents->receiver.id, MADE, op.container});
 }
 
 int zkl_parents_make(zkl_parents *parents) {

@@ -54,7 +54,9 @@ typedef struct zkl_context {
     const char *identifier;
     zkl_acl acl;
     size_t chroot;      /* how many bytes at the start of every path are the chroot */
-    bool no_containers; /* the servers are too old for container nodes */
+    bool no_containers; /* the servers do not make container nodes */
+    /* connections in a row that broke at a container, which some servers do not know */
+    unsigned container_cuts;
 } zkl_context;
 
 static inline zkl_nanos zkl_context_now(const zkl_context *context) {

@@ -37,6 +37,7 @@ typedef struct zkl_reply {
     const zkl_op_result *outcomes; /* transact: also if it has failed */
     size_t count;
     bool exposed; /* a read of an ACL: anybody may create, delete or administer there */
+    bool oldest;  /* ZCONNECTIONLOSS: the server had answered everything before this request */
 } zkl_reply;
 
 /* The receiver of the answer, as a number: when the answer comes, the number is looked up, and the

@@ -132,6 +132,7 @@ static void connected(zkl_link *link, zhandle_t *handle) {
     if (!link->connected && link->root < link->settled)
         link->root = link->settled; /* earlier answers came from another connection */
     link->connected = true;
+    link->broken = false;
     pthread_mutex_unlock(&link->mutex);
     confirmed(link, handle);
     if (link->auths_added < link->config->auth_count) {

@@ -64,13 +64,27 @@ int zkl_outgoing_request_transact(zkl_outgoing_request *r, int count, const zoo_
         r, has_server ? zoo_amulti(handle, count, ops, results, done, r) : ZINVALIDSTATE);
 }
 
+/* The library returns those that a broken connection leaves behind in the order in which they were
+ * handed over. */
+static bool is_oldest_lost(zkl_link *link, int rc) {
+    if (rc != ZCONNECTIONLOSS)
+        return false;
+    pthread_mutex_lock(&link->mutex);
+    const bool oldest = !link->broken;
+    link->broken = true;
+    pthread_mutex_unlock(&link->mutex);
+    return oldest;
+}
+
 /* Frees the request only after the owner has handled the answer, so a drained link starts nothing
  * new. */
 void zkl_outgoing_request_answer(zkl_outgoing_request *r, const zkl_reply *reply) {
     zkl_link *link = r->link;
     if (link->settled < r->handed)
         link->settled = r->handed;
-    link->owner.answered(link->owner.ctx, link, &r->back, reply, r->handed,
+    zkl_reply complete = *reply;
+    complete.oldest = is_oldest_lost(link, reply->rc);
+    link->owner.answered(link->owner.ctx, link, &r->back, &complete, r->handed,
                          zkl_proof_of(r->reach, reply->rc));
     outgoing_free(r);
 }

@@ -59,7 +59,16 @@ static void unsure(zkl_heart *heart) {
     session->tell(session->ctx, ZKL_SESSION_UNSURE);
 }
 
+static void warn_plain(zkl_session *session) {
+    session->told_plain = true;
+    zkl_log_warn(session->log, "",
+                 "the servers make no container nodes: directories of locks are plain nodes, which "
+                 "stay when they are empty");
+}
+
 void zkl_session_step(zkl_session *session) {
+    if (session->context->no_containers && !session->told_plain)
+        warn_plain(session);
     if (session->context->given_up == session->explained)
         return;
     session->explained = session->context->given_up;

@@ -137,10 +137,23 @@ function fixture:connect_to(hosts, options)
   return self:closes(assert(zklock.connect(hosts, all)), nil, "client")
 end
 
+local HABITS = os.getenv "KEEPER"
+
+--- Where clients reach the server: with KEEPER=refuse in the environment past ClickHouse Keeper's habits, among them
+--- that it refuses containers.
+local function hosts_of(self)
+  if not HABITS then return self.zk.hosts end
+  if not self.keeper then
+    self.keeper = proxy.start(self.zk.hosts)
+    self.keeper:act_as_keeper { createContainer = HABITS }
+  end
+  return self.keeper.hosts
+end
+
 --- A client of the server.
 ---@param options table? of `zklock.connect`
 ---@return zklock.Client
-function fixture:connect(options) return self:connect_to(self.zk.hosts, options) end
+function fixture:connect(options) return self:connect_to(hosts_of(self), options) end
 
 --- zklock.connect as it is, with whatever a spec gives it.
 ---@return zklock.Client? client closed after the spec
@@ -168,7 +181,7 @@ function fixture:second_process(options)
   local all = { session_timeout = self.options.session_timeout }
   for name, value in pairs(options or {}) do all[name] = value end
   local one = self:worker()
-  assert(one:connect(self.zk.hosts, all))
+  assert(one:connect(hosts_of(self), all))
   self:afterwards(function() one:close() end)
   return one
 end

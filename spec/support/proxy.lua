@@ -107,6 +107,12 @@ function proxy:desert() return call(self, "desert") end
 ---@param op string
 function proxy:forget_how(op) call(self, "forget_how", op) end
 
+--- Until `heal` the server behaves as ClickHouse Keeper does (docs/compatibility.md): it gives every client that comes
+--- back a new session without saying so, and cuts the link at `setWatches`.
+---@param habits table<string, "refuse"|"cut"> of some versions: by op, for `create2` and `createContainer`; "refuse":
+---  it answers BADARGUMENTS
+function proxy:act_as_keeper(habits) call(self, "act_as_keeper", habits) end
+
 --- Refuses new links until `heal`; those there are stay.
 function proxy:refuse() call(self, "refuse") end
 

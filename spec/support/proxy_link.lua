@@ -87,10 +87,33 @@ end
 --- No server has an operation with that number.
 local function with_unknown_op(frame) return frame:sub(1, 4) .. wire.int(9999) .. frame:sub(9) end
 
+--- A request that every server answers with BADARGUMENTS: to delete the root.
+local function with_bad_arguments(frame)
+  return frame:sub(1, 4) .. wire.int(wire.ops.delete) .. wire.buffer("/") .. wire.int(-1)
+end
+
+-- Where a connect request has the session's id, which is behind the version, a zxid and a timeout; then the length of
+-- its password, and the password.
+local ID, PASSWORD = 16, 28
+
+--- The request for a session, without the one that the client had.
+local function without_session(frame)
+  return frame:sub(1, ID) .. ("\0"):rep(8) .. frame:sub(ID + 9, PASSWORD) .. ("\0"):rep(16) .. frame:sub(PASSWORD + 17)
+end
+
+--- The request as the server is to see it.
+local function disguised(self, op, frame)
+  if self.proxy.unknown[op] then return with_unknown_op(frame) end
+  if self.proxy.habits[op] == "refuse" then return with_bad_arguments(frame) end
+  if self.proxy.forgets_sessions and op == "connect" then return without_session(frame) end
+  return frame
+end
+
 local function take_request(self, frame)
   local entry = note_request(self, frame)
   local action = self.proxy:saw(entry)
-  local bytes = wire.frame(self.proxy.unknown[entry.op] and with_unknown_op(frame) or frame)
+  if self.proxy.habits[entry.op] == "cut" then action = "cut_before" end
+  local bytes = wire.frame(disguised(self, entry.op, frame))
   if action == "cut_before" then
     self.deaf = true
     self.to_server:push({ cut = true }, self.proxy.delay)

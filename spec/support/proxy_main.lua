@@ -13,7 +13,7 @@ local wire = require "spec.support.wire"
 
 local HOLES = { both = true, to_server = true, to_client = true }
 
-local proxy = { links = {}, deserted = {}, unknown = {}, delay = 0, accepted = 0, targets = {}, doors = {},
+local proxy = { links = {}, deserted = {}, unknown = {}, habits = {}, delay = 0, accepted = 0, targets = {}, doors = {},
   raw = arg[2] == "raw" }
 local verbs = {}
 
@@ -170,6 +170,11 @@ function verbs.forget_how(op)
   proxy.unknown[op] = true
 end
 
+function verbs.act_as_keeper(habits)
+  proxy.habits, proxy.forgets_sessions = habits, true
+  proxy.habits.setWatches = "cut"
+end
+
 function verbs.refuse()
   for _, door in ipairs(proxy.doors) do
     if door.listener then door.listener:close() end
@@ -179,7 +184,7 @@ end
 
 function verbs.heal(direction)
   if direction then return proxy:open(direction) end
-  rules, proxy.delay, proxy.hole, proxy.unknown = {}, 0, nil, {}
+  rules, proxy.delay, proxy.hole, proxy.unknown, proxy.habits, proxy.forgets_sessions = {}, 0, nil, {}, {}, false
   each_link(link.apply_hole)
   for _, one in ipairs(proxy.deserted) do one:bury() end
   proxy.deserted = {}

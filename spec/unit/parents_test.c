@@ -43,6 +43,16 @@ static void old_servers_get_plain_nodes(void) {
     CHECK(one->context.no_containers);
 }
 
+static void servers_that_refuse_containers_get_plain_nodes(void) {
+    fake_caller *p = fake_join(one, DEEP, 60);
+    fake_answer(one);
+    fake_refuse(zk, FAKE_CREATE, "/x", ZBADARGUMENTS, 1);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK_INT(node_at("/x")->mode, FAKE_PERSISTENT);
+    CHECK(one->context.no_containers);
+}
+
 static void those_that_exist_are_left_alone(void) {
     fake_directory(zk, "/x/y");
     fake_caller *p = fake_join(one, DEEP, 60);
@@ -312,6 +322,8 @@ int main(int argc, char **argv) {
          missing_parents_are_made_in_one_batch},
         {"the levels of the chroot are created to stay", those_of_the_chroot_stay},
         {"servers without containers get plain nodes", old_servers_get_plain_nodes},
+        {"servers that refuse containers get plain nodes",
+         servers_that_refuse_containers_get_plain_nodes},
         {"parents that exist are left alone", those_that_exist_are_left_alone},
         {"an ACL above parents that exist does not matter",
          an_acl_above_them_does_not_matter_if_they_exist},
