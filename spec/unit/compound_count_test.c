@@ -241,7 +241,7 @@ static void a_directory_that_is_gone_is_made_again(void) {
 /* ---- servers that refuse the writes ---- */
 
 static void a_refused_write_is_no_refusal_of_the_creates(void) {
-    fake_refuse(zk, FAKE_SET, B, ZNOAUTH, 0);
+    fake_refuse(zk, FAKE_SET, A, ZNOAUTH, 0);
     fake_caller *p = all(one);
     fake_answer(one);
     CHECK_TEXT(fake_batch(one), "TL"); /* at once */
