@@ -261,14 +261,15 @@ void zkl_line_dismiss(zkl_line *line, zkl_status status, bool give_back) {
     }
     forget_own_nodes(line);
     zkl_leave_fail_waiting(line, status);
-    if (!give_back)
-        return;
-    zkl_doubt_drop_all(line->common);
-    ZKL_EACH (zkl_contender, c, &line->members, member) {
-        zkl_doubt_drop(c);
-        if (c->phase == ZKL_HELD)
-            end_hold(c);
+    if (give_back) {
+        zkl_doubt_drop_all(line->common);
+        ZKL_EACH (zkl_contender, c, &line->members, member) {
+            zkl_doubt_drop(c);
+            if (c->phase == ZKL_HELD)
+                end_hold(c);
+        }
     }
+    zkl_line_settle(line); /* a list may have waited for a create that no longer goes */
 }
 
 /* ---- the link and the session ---- */

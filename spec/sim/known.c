@@ -30,5 +30,6 @@ const sim_known sim_known_histories[] = {
     {"says unknown of a mark that the next holder has written over", 70368744180355, NULL},
     {"may not know of a mark that was written over and then deleted by an operator", 70369568179813,
      NULL},
+    {"lists at its close when the create that went before is withdrawn", 78300567, NULL},
     {NULL, 0, NULL},
 };
