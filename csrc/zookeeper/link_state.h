@@ -31,7 +31,7 @@ struct zkl_link {
     zkl_list requests; /* on their way (operations.c) */
     size_t auths_open; /* how many credentials this connection has not answered yet */
     bool connected;
-    bool broken; /* the first request that this connection has not answered has been reported */
+    bool broken;    /* the first request that this connection has not answered has been reported */
     zkl_nanos root; /* the servers accepted the connection after this moment */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A library for LD_PRELOAD: the second fork of a process and those above it fails, or that of the
- * number in FORKER_AT, as at the limit on the number of processes. A signal to every process there is, kill(-1, ...), is not sent:
- * FORKER_MARK names the file that says so. */
+ * number in FORKER_AT, as at the limit on the number of processes. A signal to every process there
+ * is, kill(-1, ...), is not sent: FORKER_MARK names the file that says so. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -83,6 +83,16 @@ static void it_comes_once_and_names_the_path_and_who_holds(void) {
     CHECK_INT(warned.count, 1);
 }
 
+static void a_caller_of_a_place_hears_who_holds(void) {
+    const fake_caller *holder = fake_holder(two), *c = fake_share(one, LINE, 1e12);
+    begin_slow(c, AFTER);
+    fake_settle_all(zk);
+    fake_wait(zk, AFTER);
+    fake_settle_all(zk);
+    CHECK_WARNED(1, "db7:4242 holds", fake_node_of(holder));
+    CHECK_TEXT(zkl_slow_owner(c->contender->call->part(c->contender, 0)), "db7:4242");
+}
+
 static void a_wait_that_ends_before_has_none(void) {
     fake_caller *holder = fake_holder(two), *granted = waiter(), *gone = waiter();
     fake_drop(gone);
@@ -528,6 +538,7 @@ int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"it comes once, and names the path and who holds",
          it_comes_once_and_names_the_path_and_who_holds},
+        {"a caller of a place hears who holds", a_caller_of_a_place_hears_who_holds},
         {"a wait that ends before has none", a_wait_that_ends_before_has_none},
         {"a wait that ends while the first node is read has none",
          a_wait_that_ends_while_the_first_node_is_read_has_none},
