@@ -175,7 +175,7 @@ ZKL_API bool zkl_path_is_reserved(const char *path);
  * ZKL_BAD_ARGUMENT for any other one. The chroot of the connect string does not count. */
 ZKL_API bool zkl_path_is_lock(const char *path);
 
-/* What a path is for. READ of a node: "/" and the servers' own nodes, too. CREATE: no node that
+/* The use of a path. READ of a node: "/" and the servers' own nodes, too. CREATE: no node that
  * would be one of a lock's. */
 typedef enum zkl_path_use {
     ZKL_PATH_LOCK,

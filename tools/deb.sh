@@ -28,7 +28,7 @@ if [ "$version" ]; then
     mv changelog.new debian/changelog
 fi
 
-# What the make that runs this has for its own is not for the packages'.
+# The variables of the make that runs this are not for the packages'.
 unset MAKEFLAGS MAKELEVEL MFLAGS MAKEOVERRIDES CFLAGS CPPFLAGS LDFLAGS 2>/dev/null || true
 echo "building the Debian packages in $out (log: $out/log)" >&2
 if ! dpkg-buildpackage -b -us -uc "-j$(nproc)" >"$out/log" 2>&1 </dev/null; then

@@ -97,7 +97,7 @@ end
 
 local CONTAINERS_STAY = 3600 * 1000
 
---- What the model is told of its servers: how many they are, and which of the rules is theirs that differ by version.
+--- The model hears of its servers: how many they are, and which of the rules is theirs that differ by version.
 local function modelled(number, zookeeper)
   return (zookeeper:exists_needs_read() and "strict" or "lenient") .. (",-"):rep(number - 1)
 end

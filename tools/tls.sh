@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Builds a libzookeeper_mt with TLS from the distribution's own source package, of which the distribution's binary is
 # built without, and with tls.patch, which says who is trusted. Nothing is installed: the library stays in DIR, for
-# LD_LIBRARY_PATH, and as an archive for `ZOOKEEPER=static`. What was built so before is kept. It is hardened as
+# LD_LIBRARY_PATH, and as an archive for `ZOOKEEPER=static`. An earlier build is kept. It is hardened as
 # Debian's own packages are.
 # usage: tools/tls.sh DIR        status 3: the source package is not to be had here
 set -u

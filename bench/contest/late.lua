@@ -14,7 +14,7 @@ local SESSION = 4 -- seconds
 
 local function path(i) return ("/late/%03d"):format(i) end
 
---- What each resource does with a write; `asked`: the answer that it got while the former holder still had the lock.
+--- How each resource decides about a write; `asked`: the answer that it got while the former holder still had the lock.
 local resources = {
   { name = "does not look", accepts = function() return true end },
   { name = "asks before it acts", accepts = function(service, i, token) return service:check(path(i), token, 10) end },

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-/* What an answer is about; of MADE the detail says whether it was to be a container. */
+/* The subject of an answer; of MADE the detail says whether it was to be a container. */
 enum { MADE, LOOKED_AT };
 
 /* An answer without information, although the link is up. */

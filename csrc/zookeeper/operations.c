@@ -161,7 +161,7 @@ static int perform(zkl_port *port, const zkl_op *op, bool watch, zkl_return back
 
 /* ---- a transaction ---- */
 
-/* What the library fills for one operation, and what it was asked for. */
+/* One operation: the paths asked for, and the room that the library fills. */
 typedef struct part {
     struct Stat stat;
     char *asked; /* of a create: the requested path ... */

@@ -51,7 +51,7 @@ void zkl_session_state_disconnected(zkl_session *session, zkl_state state) {
 
 #define UNPROVEN "the servers ask for credentials of another scheme (enforce.auth.schemes)"
 
-/* What the server said goes before what the library saw of its hanging up. */
+/* The server's own words go before what the library saw of its hanging up. */
 static bool breakdown(const zkl_session *session, char *text, size_t size) {
     if (!session->unproven)
         return zkl_trouble_of(session->tried, session->met, text, size);

@@ -598,7 +598,7 @@ static void operate(session *s) {
     look_at_made(s);
 }
 
-/* What is there for a session without credentials, which may read little? */
+/* The nodes as a session without credentials sees them, which may read little. */
 static void look_as_stranger(session *s) {
     stage_as(s->number);
     for (int i = 0; i < PATHS; i++) {
