@@ -62,8 +62,8 @@ static void unsure(zkl_heart *heart) {
 static void warn_plain(zkl_session *session) {
     session->told_plain = true;
     zkl_log_warn(session->log, "",
-                 "the servers make no container nodes: directories of locks are plain nodes, which "
-                 "stay when they are empty");
+                 "the servers make no container nodes: directories of locks are plain nodes"
+                 ", which stay when they are empty");
 }
 
 void zkl_session_step(zkl_session *session) {

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- docs/packaging.md says which files go where, and its commands are those that are tried; and the files that editors read. #once
+--- docs/packaging.md says which files go where, and its commands are those that are tried. Files for editors. #once
 
 local file = require "spec.support.file"
 local json = require "dkjson"
