@@ -184,6 +184,15 @@ describe("a history #once", function()
     { TWO, FIRST, object("taken", '"process":"p","from":50,"token":5'), SECOND },
     { TWO, FIRST, object("close", '"process":"q","at":40'), SECOND })
 
+  local LATE = hold("p/2", "mutex", 5, 60, 65, nil, ',"turn":2')
+  judged("lets a client be granted once more on a node that an operator has taken away",
+    { false, hold("p/1", "mutex", 5, 10, 20, 35, ',"turn":1'), object("taken", '"process":"p","from":40,"token":5'),
+      SECOND, LATE },
+    { BACK, hold("p/1", "mutex", 5, 10, 20, 35, ',"turn":1'), object("taken", '"process":"p","from":40,"token":4'),
+      hold("q/1", "mutex", 6, 42, 45, 50), LATE },
+    { BACK, hold("p/1", "mutex", 5, 10, 20, 35, ',"turn":1'), object("taken", '"process":"p","from":90,"token":5'),
+      hold("q/1", "mutex", 6, 42, 45, 50), hold("p/2", "mutex", 5, 60, 65, 80, ',"turn":2') })
+
   local GOES_ON = hold("p/1", "write", 5, 10, 20) .. hold("p/2", "read", 5, 25, 30, 99, ',"under":1')
     .. object("node", call("p/2") .. ',"token":7')
   judged("knows the node of a read that has the token of a write",

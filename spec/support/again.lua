@@ -54,6 +54,8 @@ local function standstill(since)
   return tonumber(longest) / 1e9
 end
 
+standstill(uv.hrtime()) -- from now on it looks: one that is still starting cannot tell that nobody had any time
+
 -- ---- what belongs to a test -----------------------------------------------------------------------------------------
 
 local around = {} -- what is being described: the file and its describes, the outermost first
