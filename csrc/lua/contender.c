@@ -279,7 +279,7 @@ static bool is_timeout(lua_State *L, int arg) {
 static int entry_again(lua_State *L) {
     entry *e = is_timeout(L, 2) ? entry_here(L, 3) : NULL;
     const int64_t token = e && zkl_validity(e->contender) > 0 ? zkl_token(e->contender) : 0;
-    if (!token) /* perhaps it was lost since then */
+    if (!token || lua_gethook(L)) /* lost since then; or a signal has set a hook */
         return 0;
     e->count++;
     zkl_push_token(L, token);
@@ -310,6 +310,7 @@ static int entry_take_over(lua_State *L) {
         return 0;
     e->main = NULL;
     e->by_resume = by_resume;
+    e->count = 0; /* its caller receives it by core.again: a signal may raise until then */
     if (named)
         lua_pushvalue(L, OWNER);
     else

@@ -24,8 +24,15 @@ static bool is_given_back(const zkl_audit *audit, const zkl_listing *where) {
     return false;
 }
 
-static bool shows_hold(const zkl_audit *audit, const zkl_listing *listing) {
-    return listing->done && listing->found && !is_given_back(audit, listing);
+/* A hold that is given back stays so. Its delete may be carried out, and the contender forgotten,
+ * while the other list is still to come. */
+static void forget_given_back(const zkl_audit *audit, zkl_listing *listing) {
+    if (listing->done && listing->found && is_given_back(audit, listing))
+        listing->found = NULL;
+}
+
+static bool shows_hold(const zkl_listing *listing) {
+    return listing->done && listing->found;
 }
 
 /* The servers have not carried out the write of the barrier, so the lists may be old. */
@@ -41,14 +48,16 @@ static void not_behind(zkl_audit *audit) {
 }
 
 static void judge(zkl_audit *audit) {
-    const zkl_listing *line = &audit->line, *leases = &audit->leases;
+    zkl_listing *line = &audit->line, *leases = &audit->leases;
+    forget_given_back(audit, line);
+    forget_given_back(audit, leases);
     if (line->done && line->status != ZKL_OK)
         finish(audit, line->status);
     else if (leases->done && leases->status != ZKL_OK)
         finish(audit, leases->status);
     else if ((line->done || leases->done) && !zkl_barrier_passed(&audit->barrier))
         not_behind(audit);
-    else if (shows_hold(audit, line) || shows_hold(audit, leases))
+    else if (shows_hold(line) || shows_hold(leases))
         finish(audit, ZKL_OK);
     else if (line->done && leases->done)
         finish(audit, ZKL_NOT_OWNER);

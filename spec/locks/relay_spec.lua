@@ -2,12 +2,14 @@
 --- fair = false: the place goes from one owner of the client to the next without traffic, and nobody looks meanwhile.
 
 local collect = require "spec.support.collect"
+local core = require "zklock.core"
 local fixture = require "spec.support.fixture"
 local places = require "spec.support.place"
 local snapshot = require "zklock.metrics.snapshot"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
+local MAIN = require("zklock.owners.owner").main
 local PATIENCE = wait.PATIENCE
 local TIMEOUT, NOT_OWNER = { nil, "timeout" }, { nil, "not owner" }
 
@@ -72,6 +74,53 @@ describe("with fair = false a lock that one owner after the other takes", functi
     assert.equal(before.abandoned, after.abandoned)
     assert.is_true(after.requests_sent - before.requests_sent < 5)
   end)
+
+  it("stays with the one that has taken it over when another one's hold that rests has to go", function()
+    local lock = passed()
+    local thread = coroutine.create(function()
+      assert(lock:acquire(PATIENCE, (coroutine.running()))) -- by name: not the hold that goes from one to the next
+      assert(lock:release())
+      coroutine.yield()
+    end)
+    assert(coroutine.resume(thread))
+    local token = assert(lock:acquire(PATIENCE))
+    assert(coroutine.resume(thread)) -- its owner ends
+    client:poll(0)
+    assert.equal(token, lock:token())
+    assert.same(TIMEOUT, { coroutine.wrap(function() return lock:acquire(0) end)() })
+    assert.same(TIMEOUT, { other:mutex(path):acquire(0) })
+    assert.is_true(lock:release())
+  end)
+
+  --- A signal raises an error behind the call of core, before the caller has the token.
+  for title, act in pairs {
+    ["a poll"] = function() client:poll(0) end,
+    ["its release"] = function(lock) assert.same(NOT_OWNER, { lock:release() }) end,
+    ["its next acquire"] = function(lock)
+      assert(lock:acquire(PATIENCE))
+      assert(lock:release())
+    end,
+    ["another's acquire"] = function(lock)
+      coroutine.wrap(function()
+        assert(lock:acquire(PATIENCE))
+        assert(lock:release())
+      end)()
+    end,
+  } do
+    it("is given back, if the call that took it over was interrupted, by " .. title, function()
+      local lock = passed()
+      local relay, before = lock.lock_path.handed.relay, client:stats()
+      assert(core.take_over(relay.contender, nil, relay.whose, MAIN))
+      act(lock)
+      assert.is_false(lock:is_held())
+      assert.same(NOT_OWNER, { lock:release() })
+      assert(client:flush(PATIENCE))
+      assert(other:mutex(path):acquire(PATIENCE))
+      assert.is_true(other:mutex(path):release())
+      assert.equal(before.abandoned, client:stats().abandoned)
+      assert.equal(0, client:stats().held)
+    end)
+  end
 
   it("belongs to the one that took it last, and to none before", function()
     local lock = passed()

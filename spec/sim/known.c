@@ -31,5 +31,7 @@ const sim_known sim_known_histories[] = {
     {"may not know of a mark that was written over and then deleted by an operator", 70369568179813,
      NULL},
     {"lists at its close when the create that went before is withdrawn", 78300567, NULL},
+    {"says of nothing that was given back that it holds", 9922202982,
+     "0,1,3,4,5,6,8,9,10,13,14,15,17,19,21,22,24,26"},
     {NULL, 0, NULL},
 };

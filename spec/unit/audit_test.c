@@ -237,6 +237,25 @@ static void what_this_client_has_given_back_does_not_hold(void) {
     check_of(token, ZKL_NOT_OWNER);
 }
 
+/* The servers carry the delete out before they show the leases. */
+static void what_this_client_has_given_back_never_holds(void) {
+    fake_caller *p = fake_holder(one);
+    const int64_t token = p->token;
+    fake_refuse(zk, FAKE_ERASE, LINE, ZTHROTTLEDOP, 1);
+    fake_release(p);
+    fake_settle(one);
+    fake_refuse(zk, FAKE_LIST, LINE "/leases", ZTHROTTLEDOP, 0);
+    ask(token);
+    fake_settle(one);
+    fake_wait(zk, 1); /* the delete goes out again */
+    fake_settle(one);
+    CHECK_INT(fake_find(zk, LINE, FAKE_LATEST)->child_count, 0);
+    fake_allow(zk);
+    fake_wait(zk, 1);
+    fake_settle(one);
+    query_check_answered(ZKL_NOT_OWNER);
+}
+
 /* A holder that has left since the list is not taken for the one that is asked about. */
 static void a_holder_may_leave_just_then(void) {
     fake_caller *p = fake_holder(two);
@@ -298,6 +317,8 @@ int main(int argc, char **argv) {
         {"a deadline ends it", a_deadline_ends_it},
         {"what this client has given back does not hold",
          what_this_client_has_given_back_does_not_hold},
+        {"what this client has given back never holds",
+         what_this_client_has_given_back_never_holds},
         {"a holder may leave just then", a_holder_may_leave_just_then},
         {"many are asked about some at a time", many_are_asked_about_some_at_a_time},
         {"no memory is told, and what no link takes is asked again",

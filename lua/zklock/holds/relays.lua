@@ -11,7 +11,7 @@ local core = require "zklock.core"
 local finalizer = require "zklock.base.finalizer"
 local owner = require "zklock.owners.owner"
 
-local quietly, take_over = core.quietly, core.take_over
+local again, quietly, take_over = core.again, core.quietly, core.take_over
 
 local WEAK_VALUES = { __mode = "v" }
 
@@ -58,6 +58,11 @@ local function has_ended(hold)
   return owner.can_end(who) and owner.is_dead(who)
 end
 
+--- A signal has raised an error into the call that took it over: its owner has not received it.
+local function was_not_received(hold)
+  return hold.contender:count() == 0
+end
+
 local function reap(self, most)
   watch(self) -- there may have been no memory for it
   local all = self.all
@@ -67,7 +72,9 @@ local function reap(self, most)
     if at == 0 then return end
     self.at = at
     local hold = all.list[at]
-    if not hold.contender:given_back() and has_ended(hold) then hold:finish("abandoned") end
+    if not hold.contender:given_back() then
+      if was_not_received(hold) then hold:finish("taken_back") elseif has_ended(hold) then hold:finish("abandoned") end
+    end
   end
 end
 
@@ -95,14 +102,16 @@ local function make(self, hold)
   local whose = setmetatable({ false }, WEAK_VALUES)
   watch(self)
   self.all:add(hold)
-  local former = handed.relay
-  if former then -- one is enough
-    former:finish("rested")
-    former.contender:drop()
-  end
   if not rawequal(who, nil) then
     lock_path:disown(who, hold)
     self.lifetimes:unnote(who, hold, hold.keeps)
+  end
+  local former = handed.relay
+  if former then -- one is enough: the one that somebody has taken over meanwhile, or this one
+    local spare = former.contender:given_back() and former or hold
+    spare:finish("rested")
+    spare.contender:drop()
+    if spare == hold then return end
   end
   whose[1] = who -- for the listener, if it turns out to have been lost
   hold:set_owner(whose, false)
@@ -129,6 +138,7 @@ end
 
 local function settle(self, hold)
   local who, lock_path = hold.whose[1], hold.lock_path
+  if was_not_received(hold) then return hold:finish("taken_back") end
   if rawequal(who, nil) then return hold:finish("abandoned") end
   if hold.contender:by_resume() then owner.note_resumed(who) end
   local reference = owner.reference(who)
@@ -170,15 +180,14 @@ function Relays:take(lock, handed, timeout)
   elseif loop.can_wait and not loop.can_wait() then
     return nil
   end
-  local token = take_over(hold.contender, timeout, hold.whose, owner.main, who)
-  if not token then return nil end
+  if not take_over(hold.contender, timeout, hold.whose, owner.main, who) then return nil end
   hold:taken_over(lock, who)
   if who then who:count_relays(1) end
   if lock_path.holder ~= hold then
     lock_path:granted(hold)
     lock_path:show(hold, owner.seen_by_core(self.client, hold.whose))
   end
-  return token
+  return again(hold.contender, timeout, true) -- the last step: nothing after it raises
 end
 
 --- If the owner, a request of the host, has taken over the hold at this path: it releases it, and the hold rests.
