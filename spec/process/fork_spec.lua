@@ -116,11 +116,17 @@ true
     ]])
   end)
 
-  -- pthread_atfork notices none of these. Nothing is under way: a child of theirs finds malloc's locks as they were.
+  -- pthread_atfork notices none of these. A child of theirs finds malloc's locks as they were: so nothing may be under
+  -- way. A hold's watch goes out half a second after the grant at most, and the next heartbeat after ten.
   for _, how in ipairs { "_Fork", "clone" } do
     it(("of %s holds nothing, hears 'forked' and leaves the parent's locks alone"):format(how), function()
       if os.getenv("TSAN_OPTIONS") then return pending("ThreadSanitizer knows no other fork than fork") end
       assert.equal("forked\nfalse\tnil\t0\nnil\tforked\nnil\tforked\nfailed\tnil\n" .. WELL, run(([[
+        local sent
+        repeat
+          sent = client:stats().requests_sent
+          client:sleep(0.7)
+        until client:stats().requests_sent == sent
         local child = in_child(function()
           print(client:state())
           print(lock:is_held(), lock:token(), lock:validity())
