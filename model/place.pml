@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Places (fair = false, docs/protocol.md), small enough that every order of events is tried: a client whose callers
+/* Places (fair = false, docs/internals/protocol.md), small enough that every order of events is tried: a client whose callers
  * take turns on one node, others who wait fairly, and servers whose views lag. How a node waits for its turn is the
  * subject of model/recipe.pml: here a list says so.
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Places of readers (fair = false, docs/protocol.md), small enough that every order of events is tried: a client whose
+/* Places of readers (fair = false, docs/internals/protocol.md), small enough that every order of events is tried: a client whose
  * readers share one node, one of its callers who writes and then goes on as a reader, and writers elsewhere. Servers do
  * not lag here, and links are not cut: that is the subject of model/recipe.pml and model/place.pml. Time is: it goes in
  * halves of a stint.

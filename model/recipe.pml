@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The mutex of docs/protocol.md, small enough that every order of events is tried: callers in a few sessions, a log of
+/* The mutex of docs/internals/protocol.md, small enough that every order of events is tried: callers in a few sessions, a log of
  * what the servers have committed, and for each session a server whose view of that log may lag behind.
  *
  * model/run.sh has the courses: how many callers there are, how many of them are in the first session, how often each

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --- ending: what the end of one client does to its server. Each peer takes many locks with long paths and is killed;
---- its session ends; the server is started again. docs/contest.md has the figures.
+--- its session ends; the server is started again. docs/internals/contest.md has the figures.
 --
 -- usage: lua5.4 bench/contest/ending.lua [LOCKS]       after `make build neighbour_programs LUAS=5.4`
 

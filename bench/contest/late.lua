@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- late: the late writes of former holders, at four resources. One process takes many locks and is stopped; its session
 --- ends, and another process takes them and writes; the first one goes on, and writes without a look at its validity.
---- docs/contest.md has the figures.
+--- docs/internals/contest.md has the figures.
 --
 -- usage: lua5.4 bench/contest/late.lua [LOCKS]
 

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What came out, in tables: on the terminal, and in docs/contest.md, with pictures.
+--- What came out, in tables: on the terminal, and in docs/internals/contest.md, with pictures.
 --
 --   lua5.4 bench/contest/report.lua build/contest/results      writes the page once more
 
@@ -314,7 +314,7 @@ if arg and arg[0]:find("report%.lua$") then
   local results = codec.decode(file:read("a"))
   file:close()
   report.print(results)
-  report.write(results, "docs/contest.md", "docs/contest")
+  report.write(results, "docs/internals/contest.md", "docs/internals/contest")
 end
 
 return report

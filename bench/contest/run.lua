@@ -6,7 +6,7 @@
 --
 -- First what it costs, one peer after another, in an order that alternates; then the flash sales, several at a time,
 -- since they mostly wait for expiries. What was measured goes to build/contest/results, the tables to the terminal,
--- and, when all took part, into docs/contest.md.
+-- and, when all took part, into docs/internals/contest.md.
 
 local codec = require "spec.support.codec"
 local loop = require "spec.support.loop"
@@ -259,7 +259,7 @@ file:write(codec.encode(results), "\n")
 file:close()
 
 report.print(results)
-if #arg == 0 then report.write(results, "docs/contest.md", "docs/contest") end
+if #arg == 0 then report.write(results, "docs/internals/contest.md", "docs/internals/contest") end
 print(("%d:%02d. What was measured is in %s."):format(results.seconds // 60, results.seconds % 60, RESULTS))
 
 local blind = plays.oversold(results.truth.broken.calm) == 0

@@ -44,7 +44,7 @@ end
 function text.manuals(list)
   local lines = {}
   for i, peer in ipairs(list) do lines[i] = ("- %s: <%s>"):format(peer.title, peer.manual) end
-  return (table.concat(lines, "\n"):gsub("<api.md>", "[the interface](api.md)"))
+  return (table.concat(lines, "\n"):gsub("<api.md>", "[the interface](../api.md)"))
 end
 
 local WIDTH = 100

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* line: the queue at one path, as the client and the compounds use it. Callers join and leave, and
  * the client reports the events of the link and the session to it. The recipe is ZooKeeper's lock
- * recipe in Apache Curator's layout (docs/protocol.md). Every function runs under the client's
- * mutex; none blocks or locks. */
+ * recipe in Apache Curator's layout (docs/internals/protocol.md). Every function runs under the
+ * client's mutex; none blocks or locks. */
 #ifndef ZKL_LINE_H
 #define ZKL_LINE_H
 

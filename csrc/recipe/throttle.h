@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* throttle: when a line asks again for what busy servers have refused for now (THROTTLEDOP). Lines
  * that came back together would be refused together again, so those of one client spread over one
- * pause. Pure: refusals in, moments out. docs/protocol.md says how. */
+ * pause. Pure: refusals in, moments out. docs/internals/protocol.md says how. */
 #ifndef ZKL_THROTTLE_H
 #define ZKL_THROTTLE_H
 

@@ -7,7 +7,7 @@ local read = require("spec.support.file").read
 --- By page, its blocks in order: the language, and what runs it.
 local RUN = {
   ["README.md"] = { "lua: spec/docs/example_spec.lua", "sh: tools/rock.sh", "sh: tools/rock.sh",
-    "sql: spec/docs/promises_spec.lua", "lua: spec/docs/example_spec.lua", "console: spec/docs/cli_spec.lua" },
+    "sql: the same as in docs/promises.md", "lua: spec/docs/example_spec.lua", "console: spec/docs/cli_spec.lua" },
   ["CONTRIBUTING.md"] = { "sh: nobody, it is what everybody runs", "sh: likewise" },
   ["docs/loops.md"] = { "lua: spec/docs/loops_spec.lua", "lua: spec/docs/loops_spec.lua",
     "lua: spec/docs/loops_spec.lua", "lua: spec/docs/loops_spec.lua", "lua: spec/docs/loops_spec.lua" },
@@ -19,7 +19,7 @@ local RUN = {
     "nginx: spec/nginx/docs_spec.lua", "nginx: spec/nginx/docs_spec.lua", "nginx: spec/nginx/operations_spec.lua",
     "nginx: spec/nginx/operations_spec.lua", "nginx: spec/nginx/operations_spec.lua",
     "nginx: spec/nginx/operations_spec.lua", "sh: tools/rock.sh", "lua: spec/nginx/operations_spec.lua",
-    "lua: spec/nginx/operations_spec.lua", "sql: spec/docs/promises_spec.lua" },
+    "lua: spec/nginx/operations_spec.lua", "sql: the same as in docs/promises.md" },
   ["docs/api.md"] = { "lua: spec/docs/api_spec.lua", "lua: spec/docs/api_spec.lua", "lua: spec/docs/api_spec.lua",
     "lua: spec/docs/api_spec.lua", "lua: spec/docs/api_spec.lua", "lua: spec/docs/api_spec.lua",
     "lua: spec/docs/api_spec.lua", "lua: spec/docs/api_spec.lua", "lua: spec/docs/api_spec.lua",
@@ -28,8 +28,6 @@ local RUN = {
   ["docs/jobs.md"] = { "lua: spec/docs/jobs_spec.lua", "lua: spec/docs/jobs_spec.lua",
     "nginx: spec/docs/job_examples_spec.lua", "nginx: spec/docs/job_examples_spec.lua", "lua: spec/docs/jobs_spec.lua",
     "lua: spec/docs/job_examples_spec.lua", "lua: spec/docs/job_examples_spec.lua" },
-  ["docs/contest.md"] = { "sh: a program of the contest, as the others are",
-    "sh: a program of the contest, as the others are" },
   ["docs/promises.md"] = { "sql: spec/docs/promises_spec.lua", "lua: spec/docs/promises_spec.lua" },
   ["docs/nodes.md"] = { "lua: spec/docs/nodes_spec.lua", "lua: spec/docs/nodes_spec.lua",
     "lua: spec/docs/nodes_spec.lua" },

@@ -4,7 +4,7 @@
 local lfs = require "lfs"
 local read = require("spec.support.file").read
 
--- bench/contest/page.md is the template of docs/contest.md.
+-- bench/contest/page.md is the template of docs/internals/contest.md.
 local SKIPPED = { build = true, [".git"] = true, ["bench/contest/page.md"] = true }
 
 --- The Markdown pages of the tree.

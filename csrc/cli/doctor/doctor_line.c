@@ -102,7 +102,7 @@ static bool may_write(cli_patient *patient) {
     return cli_node_command_try(&patient->command, &op) != ZKL_ACCESS_DENIED;
 }
 
-/* By docs/protocol.md, "A free lock". Of a semaphore the directories are below. */
+/* By docs/internals/protocol.md, "A free lock". Of a semaphore the directories are below. */
 static void examine_cost(cli_patient *patient, const contents *found, int32_t data) {
     static const char subject[] = "free lock";
     if (found->semaphore)
