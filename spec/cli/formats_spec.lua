@@ -77,21 +77,17 @@ zklock_run_last_success_timestamp_seconds{path="@"} 1234567890.125
 
     local function held(directory) return command.run { "held", env = { ZKLOCK_RUN = directory } } end
 
-    local function message(version, left, ...)
-      local texts = { ... }
-      return string.pack("=I4I4I4I4i8", version, 0, #texts, 0, left) .. table.concat(texts, "\0") .. "\0"
-    end
+    local function message(version, left) return string.pack("=I4I4I4I4i8", version, 0, 0, 0, left) end
 
-    it("is answered with a version, whether it is a semaphore, nanoseconds, servers and paths", function()
-      local directory = answering(message(1, 3600 * 1000000000, "zk1:2181", "/jobs/report"))
-      local ended = held(directory)
+    it("is answered with a version and nanoseconds", function()
+      local ended = held(answering(message(1, 3600 * 1000000000)))
       assert.same({ 0, "" }, { ended.code, ended.err })
       assert.matches("^3[56]%d%d%.%d%d%d\n$", ended.out)
-      assert.equal(LOST, held(answering(message(1, 0, "zk1:2181", "/jobs/report"))).code)
+      assert.equal(LOST, held(answering(message(1, 0))).code)
     end)
 
     it("takes an answer of a version that it does not know for none", function()
-      local ended = held(answering(message(2, 3600 * 1000000000, "zk1:2181", "/jobs/report")))
+      local ended = held(answering(message(2, 3600 * 1000000000)))
       assert.same({ LOST, "" }, { ended.code, ended.out })
     end)
 
@@ -103,10 +99,9 @@ zklock_run_last_success_timestamp_seconds{path="@"} 1234567890.125
         link:read_start(function(_, data) said, ended = said .. (data or ""), data == nil end)
       end)
       wait.eventually(function() return ended end)
-      local version, semaphore, count, zero, left, rest = string.unpack("=I4I4I4I4i8", said)
-      assert.same({ 1, 0, 2, 0 }, { version, semaphore, count, zero })
+      local version, first, second, third, left, rest = string.unpack("=I4I4I4I4i8", said)
+      assert.same({ 1, 0, 0, 0, #said + 1 }, { version, first, second, third, rest })
       assert.is_true(left > 0)
-      assert.equal(here.zk.hosts .. "\0" .. here.path .. "\0", said:sub(rest))
     end)
   end)
 end)

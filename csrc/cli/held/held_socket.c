@@ -14,15 +14,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* A run answers this, then `count` texts, each with a NUL behind it: the servers with the
- * chroot, then the paths. `held` reads no more than this. The two may be of different versions of
- * zklock: whoever changes a byte of it changes HELD_MESSAGE_VERSION. */
+/* A run answers this. The two may be of different versions of zklock: whoever changes a byte of it
+ * changes HELD_MESSAGE_VERSION. */
 #define HELD_MESSAGE_VERSION 1
 
 struct held_message {
-    uint32_t version, semaphore, count;
-    uint32_t zero; /* so that all machines lay it out alike */
-    int64_t left;  /* nanoseconds */
+    uint32_t version;
+    uint32_t zero[3]; /* so that all machines lay it out alike */
+    int64_t left;     /* nanoseconds */
 };
 _Static_assert(sizeof(struct held_message) == 24, "a message without gaps");
 
@@ -75,27 +74,14 @@ int cli_held_open(const char *directory) {
     return -1;
 }
 
-/* A message that the socket has no room for (megabytes of paths) is cut off; who asks notices. */
-static void send_all(int fd, const struct held_facts *facts) {
-    const zkl_nanos left = facts->until ? facts->until - zkl_now() : 0;
-    const struct held_message message = {
-        .version = HELD_MESSAGE_VERSION,
-        .semaphore = facts->semaphore,
-        .count = (uint32_t)facts->count + 1,
-        .left = left > 0 ? left : 0,
-    };
-    bool good = send(fd, &message, sizeof message, MSG_NOSIGNAL) == (ssize_t)sizeof message;
-    for (size_t i = 0; good && i < message.count; i++) {
-        const char *text = i == 0 ? facts->hosts : facts->paths[i - 1];
-        const size_t size = strlen(text) + 1;
-        good = send(fd, text, size, MSG_NOSIGNAL) == (ssize_t)size;
-    }
-}
-
-void cli_held_serve(int fd, const struct held_facts *facts) {
+/* The little that is sent fits into the socket of one that has just asked. */
+void cli_held_serve(int fd, zkl_nanos until) {
+    const zkl_nanos left = until ? until - zkl_now() : 0;
+    const struct held_message message = {.version = HELD_MESSAGE_VERSION,
+                                         .left = left > 0 ? left : 0};
     int asking;
     while ((asking = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-        send_all(asking, facts);
+        send(asking, &message, sizeof message, MSG_NOSIGNAL);
         close(asking);
     }
 }
@@ -150,7 +136,6 @@ static bool is_of(int fd, uid_t owner) {
            (peer.uid == 0 || peer.uid == owner);
 }
 
-/* The texts behind the message are not for `held`. */
 static bool converse(int fd, const char *directory, double *seconds) {
     const zkl_nanos asked = zkl_now(), deadline = asked + HELD_PATIENCE * ZKL_SECOND;
     struct sockaddr_un address;

@@ -13,14 +13,6 @@
 /* Seconds that a run has for its answer. */
 #define HELD_PATIENCE 1
 
-struct held_facts {
-    zkl_nanos until;   /* the lock is certainly held until then; 0: it is not held */
-    const char *hosts; /* the servers, with the chroot */
-    const char *const *paths;
-    size_t count;
-    bool semaphore;
-};
-
 /* ---- the run ---- */
 
 /* false: errno says why. */
@@ -29,8 +21,8 @@ bool cli_held_make(char directory[HELD_DIRECTORY_SIZE]);
 void cli_held_remove(const char *directory);
 /* A descriptor that is readable when a command asks. -1: errno says why. */
 int cli_held_open(const char *directory);
-/* Answers all that ask. Never blocks. */
-void cli_held_serve(int fd, const struct held_facts *facts);
+/* Answers all that ask: the lock is certainly held until then; 0: it is not held. Never blocks. */
+void cli_held_serve(int fd, zkl_nanos until);
 
 /* ---- the command ---- */
 

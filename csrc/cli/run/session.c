@@ -148,14 +148,8 @@ static void see_children(struct session *session) {
 }
 
 static void see_questions(struct session *session) {
-    const struct run_options *options = &session->run->options;
-    const struct held_facts facts = {.until = atomic_load(&session->page->until),
-                                     .hosts = session->run->settings.hosts,
-                                     .paths = options->paths,
-                                     .count = options->count,
-                                     .semaphore = options->kind == ZKL_KIND_LEASE};
     if (session->polled[SESSION_HELD].revents)
-        cli_held_serve(session->polled[SESSION_HELD].fd, &facts);
+        cli_held_serve(session->polled[SESSION_HELD].fd, atomic_load(&session->page->until));
 }
 
 bool cli_session_stopped(const struct session *session) {
