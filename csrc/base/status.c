@@ -3,7 +3,7 @@
 
 #include <zookeeper/zookeeper.h>
 
-/* Each also has a row in docs/api.md and a section in docs/troubleshooting.md. */
+/* Each also has a row in docs/api-clients.md and a section in docs/troubleshooting.md. */
 static const char *const ours[] = {
     [ZKL_OK] = "ok",
     [ZKL_TIMEOUT] = "timeout",

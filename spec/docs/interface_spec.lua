@@ -1,15 +1,21 @@
 -- SPDX-License-Identifier: MIT
---- One interface in three places: what the code knows, what docs/api.md says, what the annotations say. An error or an
---- option that was forgotten in one of them is named here, with the place.
+--- One interface in three places: what the code knows, what the pages say that docs/api.md lists, what the annotations
+--- say. An error or an option that was forgotten in one of them is named here, with the place.
 
 local file = require "spec.support.file"
+local markdown = require "spec.support.markdown"
 local process = require "spec.support.process"
 
 local options = require "zklock.options"
 local zklock = require "zklock"
 
-local API = "docs/api.md"
-local api = file.read(API)
+local INDEX = "docs/api.md"
+local PAGES = { "docs/api-clients.md", "docs/api-locks.md", "docs/api-jobs-nodes.md" }
+local API = table.concat(PAGES, ", ") .. " or docs/monitoring.md"
+
+local texts = {}
+for i, page in ipairs(PAGES) do texts[i] = file.read(page) end
+local api = table.concat(texts, "\n") .. "\n" .. file.read("docs/monitoring.md")
 
 --- The files below a folder whose name ends so.
 local function files(folder, ending)
@@ -22,7 +28,7 @@ local function files(folder, ending)
   return names
 end
 
---- The table of api.md whose header begins so: its rows, as lists of cells.
+--- The table of the interface whose header begins so: its rows, as lists of cells.
 ---@param least integer? how many it has
 local function rows_of(header, least)
   local at = assert(api:find("\n| " .. header, 1, true), API .. " has no table with " .. header)
@@ -96,24 +102,24 @@ describe("an error #once", function()
     for _, name in ipairs(files("lua/zklock", ".lua")) do annotated_in(name, annotated) end
   end)
 
-  it("of the engine is in docs/api.md", function()
-    are_among(of_engine, told, "is a text of status.c and not in the table of errors in " .. API)
+  it("of the engine is in the table of errors", function()
+    are_among(of_engine, told, "is a text of status.c and not in the table of errors in " .. PAGES[1])
   end)
 
   it("of the engine is in an annotation", function()
     are_among(of_engine, annotated, "is a text of status.c and in no `---@return string? err` below lua/")
   end)
 
-  it("in docs/api.md is one that somebody returns", function()
+  it("in the table of errors is one that somebody returns", function()
     are_among(told, of_others, "is in the table of errors in " .. API .. " and no text of csrc or lua")
   end)
 
-  it("in docs/api.md is in an annotation", function()
+  it("in the table of errors is in an annotation", function()
     are_among(told, annotated,
       "is in the table of errors in " .. API .. " and in no `---@return string? err` below lua/")
   end)
 
-  it("in an annotation is in docs/api.md", function()
+  it("in an annotation is in the table of errors", function()
     are_among(annotated, told, "is in a `---@return string? err` below lua/ and not in the table of errors in " .. API)
   end)
 
@@ -158,7 +164,7 @@ describe("an option #once", function()
     are_among(annotated, known, "is in the class of the options of " .. whose .. " and not in options.known")
   end
 
-  it("of connect is in options.known, in docs/api.md and in the annotations", function()
+  it("of connect is in options.known, in the reference and in the annotations", function()
     local told = {}
     for _, row in ipairs(rows_of "option | default") do told[row[1]:match("^`([^`]+)`$")] = true end
     is_the_same_everywhere(options.known.connect, told, fields_of(class_of("lua/zklock/init.lua", "zklock.connect")),
@@ -166,7 +172,7 @@ describe("an option #once", function()
   end)
 
   for _, kind in ipairs(KINDS) do
-    it("of a " .. kind .. " is in options.known, in docs/api.md and in the annotations", function()
+    it("of a " .. kind .. " is in options.known, in the reference and in the annotations", function()
       local told = {}
       for _, row in ipairs(rows_of "option | of") do
         for of in row[2]:gmatch("%w+") do
@@ -179,7 +185,7 @@ describe("an option #once", function()
   end
 
   for _, call in ipairs(CALLS) do
-    it("of client:" .. call .. " is in options.known, in docs/api.md and in the annotations", function()
+    it("of client:" .. call .. " is in options.known, in the reference and in the annotations", function()
       local told = {}
       for _, row in ipairs(rows_of("option of `" .. call .. "`", 2)) do told[row[1]:match("^`([^`]+)`$")] = true end
       is_the_same_everywhere(options.known[call], told, fields_of(class_of("lua/zklock/client.lua", "Client:" .. call)),
@@ -222,7 +228,7 @@ describe("a public function #once", function()
     return found
   end
 
-  --- The functions of a public table as api.md writes them: "lock:acquire", "zklock.connect".
+  --- The functions of a public table as the pages write them: "lock:acquire", "zklock.connect".
   local function functions_of(name, where, class)
     local found, private = {}, private_of(where, class)
     for key, value in pairs(classes[name]) do
@@ -260,13 +266,13 @@ describe("a public function #once", function()
     headings = sections()
   end)
 
-  it("has a heading in docs/api.md", function()
+  it("has a heading", function()
     for _, one in ipairs(PUBLIC) do
       are_among(functions_of(one[1], one[2], one[3]), headings, "is public and has no heading in " .. API)
     end
   end)
 
-  it("is behind each heading of docs/api.md that names one", function()
+  it("is behind each heading that names one", function()
     local all = {}
     for _, one in ipairs(PUBLIC) do
       for name in pairs(functions_of(one[1], one[2], one[3])) do all[name] = true end
@@ -294,7 +300,7 @@ describe("a public function #once", function()
     end
   end)
 
-  it("is named in docs/api.md only if it is there", function()
+  it("is named only if it is there", function()
     for name, method in api:gmatch("`(%l+):([%l_]+)%(") do
       local class = classes[name]
       if class then
@@ -303,7 +309,7 @@ describe("a public function #once", function()
     end
   end)
 
-  it("stats() returns the counters that docs/api.md lists", function()
+  it("stats() returns the counters that the reference lists", function()
     local client = assert(zklock.connect("127.0.0.1:1", { connect_timeout = 0 }))
     local counters = {}
     for line in headings["client:stats"]:gmatch("[^\n]+") do
@@ -315,17 +321,29 @@ describe("a public function #once", function()
   end)
 end)
 
-describe("the table of contents of docs/api.md #once", function()
-  --- As GitHub makes the anchor of a heading.
-  local function anchor_of(title) return (title:lower():gsub("[^%w_ %-]", ""):gsub(" ", "-")) end
+describe("the index of the interface #once", function()
+  local index = file.read(INDEX)
 
   it("leads to each function and each section", function()
-    local contents = assert(api:match("\n(%- .-)\n## "), "a list before the first section")
-    local linked, titles = {}, {}
-    for anchor in contents:gmatch("%]%(#([^)]+)%)") do linked[anchor] = true end
-    for level, title in api:gmatch("\n(##+) ([^\n]*)") do
-      if level == "##" or title:find("^`") then titles[anchor_of(title)] = true end
+    local linked, there = {}, {}
+    for target in index:gmatch("%]%(([%w-]+%.md#[%w_-]+)%)") do linked["docs/" .. target] = true end
+    for i, page in ipairs(PAGES) do
+      for level, title in texts[i]:gmatch("\n(##+) ([^\n]*)") do
+        local is_new = title == "Making a lock" -- the page of one part had no such heading
+        local is_listed = not is_new and (level == "##" or title:find("^`"))
+        if is_listed then there[page .. "#" .. markdown.anchor(title)] = true end
+      end
     end
-    are_among(titles, linked, "is a heading and not in the table of contents of " .. API)
+    are_among(there, linked, "is a heading and not in " .. INDEX)
+  end)
+
+  it("has the anchors that its headings once had: each is beside the link that leads on", function()
+    local count = 0
+    for id, target in index:gmatch('<a id="([^"]+)"></a>%[[^%]]*%]%([%w-]+%.md#([%w_-]+)%)') do
+      count = count + 1
+      assert.is_true(id == target or id == "metrics", id .. " leads to " .. target)
+    end
+    assert.equal(select(2, index:gsub("<a id=", "")), count)
+    assert.is_true(count > 130)
   end)
 end)

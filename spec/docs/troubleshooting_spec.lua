@@ -93,8 +93,8 @@ describe(PAGE .. " #once", function()
     assert.same({}, missing_errors(errors))
   end)
 
-  it("has a section for each error of the table in docs/api.md", function()
-    local rows, errors = read("docs/api.md"):match("\n### Errors\n(.-)\n#"), {}
+  it("has a section for each error of the table in docs/api-clients.md", function()
+    local rows, errors = read("docs/api-clients.md"):match("\n### Errors\n(.-)\n#"), {}
     for cell in rows:gmatch("\n| (`[^|]*`) |") do
       for text in cell:gmatch("`([^`]+)`") do errors[#errors + 1] = text end
     end

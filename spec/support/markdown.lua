@@ -37,6 +37,7 @@ local function parse(self)
     else
       self.prose[#self.prose + 1] = line
       self.headings[#self.headings + 1] = line:match("^#+ (.*)$")
+      for id in line:gmatch('<a id="([^"]+)">') do self.ids[id] = true end
     end
   end
   assert(not block, self.path .. ": a block without an end")
@@ -54,12 +55,13 @@ end
 ---@field lines string[]
 ---@field prose string[] the lines that are in no block
 ---@field headings string[] their texts
+---@field ids table<string, true> what `<a id="...">` names
 ---@field blocks markdown.block[] in the page's order
 
 ---@param path string
 ---@return markdown
 function markdown.read(path)
-  local self = setmetatable({ path = path, lines = {}, prose = {}, headings = {}, blocks = {} }, markdown)
+  local self = setmetatable({ path = path, lines = {}, prose = {}, headings = {}, blocks = {}, ids = {} }, markdown)
   for line in read(path):gmatch("([^\n]*)\n") do self.lines[#self.lines + 1] = line end
   parse(self)
   return self
@@ -93,14 +95,14 @@ function markdown:links()
   return found
 end
 
---- Whether a link to that heading finds one.
+--- Whether a link to that heading, or to that `<a id="...">`, finds one.
 ---@param anchor string
 ---@return boolean
 function markdown:has(anchor)
   for _, title in ipairs(self.headings) do
     if markdown.anchor(title) == anchor then return true end
   end
-  return false
+  return self.ids[anchor] or false
 end
 
 return markdown
