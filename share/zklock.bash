@@ -11,13 +11,12 @@ _zklock_options() {
         ;;
     who) echo "$all -f --follow --json -r --recursive" ;;
     held) echo '--help --version' ;;
-    doctor) echo "$all --grace" ;;
     get) echo "$all -s --stat" ;;
     set) echo "$all --guard -v --if-version --stdin" ;;
     create) echo "$all --acl -c --container --guard -p --parents -s --sequential --stdin" ;;
     delete) echo "$all --guard -v --if-version" ;;
     check) echo "$all -w --wait" ;;
-    revoke | ls) echo "$all" ;;
+    doctor | revoke | ls) echo "$all" ;;
     esac
 }
 

@@ -98,7 +98,6 @@ complete -c zklock -n '__zklock_is who' -s f -l follow -d 'Go on with each chang
 complete -c zklock -n '__zklock_is who' -l json -d 'For programs'
 complete -c zklock -n '__zklock_is who' -s r -l recursive -d 'All locks below'
 complete -c zklock -n '__zklock_is check' -s w -l wait -x -d 'Exit with 69 without an answer'
-complete -c zklock -n '__zklock_is doctor' -l grace -x -d 'The grace that run is to have'
 complete -c zklock -n '__zklock_is get' -s s -l stat -d 'Metadata instead'
 complete -c zklock -n '__zklock_is set create delete' -l guard -x -d 'Only while these lock nodes are there'
 complete -c zklock -n '__zklock_is set delete' -s v -l if-version -x -d 'Only this version'

@@ -19,13 +19,9 @@ static const char help[] =
     "Looks for what could keep locks from working: a line each, ok, warning or\n"
     "failure. Exits 0, 1 if the worst is a warning, 2 if it is a failure. With PATH\n"
     "it also looks at that lock, and acquires and releases it for a moment.\n"
-    "\n"
-    "      --grace SECONDS the grace that `zklock run` is to have\n" CLI_OPTIONS_HELP;
+    "\n" CLI_OPTIONS_HELP;
 
-static const cli_option table[] = {{"grace", 0, CLI_SECONDS, .field = offsetof(cli_patient, grace)},
-                                   {0}};
-
-static const cli_syntax syntax = {.table = table, .help = help};
+static const cli_syntax syntax = {.help = help};
 
 /* ---- what needs no server ---- */
 
@@ -77,21 +73,6 @@ static void examine_timeout(cli_patient *patient) {
         cli_finding(patient, CLI_FINE, "session timeout", NULL, "%g s, as asked", granted);
 }
 
-static void examine_grace(cli_patient *patient) {
-    double grace;
-    const double granted = zkl_session_timeout(patient->command.connection.client);
-    if (cli_grace(granted, patient->grace, &grace))
-        cli_finding(patient, CLI_FINE, "grace", NULL, "%g s of a session of %g s", grace, granted);
-    else if (granted / 4 < CLI_GRACE_LEAST)
-        cli_finding(patient, CLI_FAILURE, "grace", "Ask for a longer session",
-                    "a session of %g s is too short for `zklock run`", granted);
-    else
-        cli_finding(patient, CLI_FAILURE, "grace",
-                    "Choose another --grace, or another session timeout",
-                    "%g s does not fit a session of %g s: from %g s to %g s expected", grace,
-                    granted, CLI_GRACE_LEAST, granted / 4);
-}
-
 /* Answers that take longer than an eighth of the session give no validity. */
 static void examine_latency(cli_patient *patient) {
     zkl_stats stats;
@@ -127,11 +108,9 @@ static int examine(cli_patient *patient) {
     if (connect(patient) != 0)
         return CLI_FAILURE;
     examine_timeout(patient);
-    examine_grace(patient);
     if (patient->path) {
         cli_doctor_acls(patient);
         cli_doctor_line(patient);
-        cli_doctor_acquire(patient);
     }
     examine_latency(patient);
     return (int)patient->worst;
@@ -147,7 +126,7 @@ static int check_up(cli_patient *patient, const cli_options *options) {
 }
 
 int cli_doctor(int argc, char **argv) {
-    cli_patient patient = {.grace = -1};
+    cli_patient patient = {.path = NULL};
     cli_options options = cli_options_of(argc, argv, &syntax, CONNECT);
     if (!cli_options_read(&options, &patient))
         return options.code;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor_line: what is in the lock's directory: kinds, strangers, marks, who holds; and what it
- * costs to acquire there. */
+/* doctor_line: what is in the lock's directory: kinds, strangers, marks, orphans; what it costs
+ * to acquire there; and a real acquire and release. */
 #include "cli/doctor/patient.h"
 
+#include "cli/connection.h"
 #include "cli/text.h"
 #include "cli/nodes/node_command.h"
 #include "cli/output.h"
@@ -160,48 +161,81 @@ static void examine_mark(cli_patient *patient) {
     free(path);
 }
 
-/* ---- who holds ---- */
+/* ---- orphans ---- */
 
 /* A node without a session stays when its maker is gone. */
-static void examine_orphans(cli_patient *patient, const cli_roster *roster) {
-    for (size_t i = 0; i < roster->count; i++) {
-        const cli_row *row = &roster->rows[i];
-        if (row->session == 0)
-            cli_finding(patient, CLI_FAILURE, row->node, "Delete it with `zklock delete`",
-                        "a node of no session stands in the line of %s: nobody removes it",
-                        row->path);
-    }
-}
-
-static void examine_holder(cli_patient *patient, const cli_roster *roster) {
-    char when[CLI_TIME_TEXT];
-    const cli_row *oldest = NULL;
-    size_t waiting = 0;
-    for (size_t i = 0; i < roster->count; i++) {
-        const cli_row *row = &roster->rows[i];
-        waiting += row->standing == CLI_WAITS;
-        if (row->standing == CLI_HOLDS && (!oldest || row->created < oldest->created))
-            oldest = row;
-    }
-    if (!oldest) {
-        cli_finding(patient, CLI_FINE, "holder", NULL, "nobody");
-        return;
-    }
-    cli_output_time(when, oldest->created);
-    cli_finding(patient, CLI_FINE, "holder", NULL, "%s, in the line since %s; %zu waiting",
-                oldest->identifier, when, waiting);
-}
-
-static void examine_roster(cli_patient *patient) {
+static void examine_orphans(cli_patient *patient) {
     cli_roster roster = {.count = 0};
     const cli_search search = {patient->path, false, patient->command.connect};
-    if (cli_search_read(&search, &patient->command.connection, &roster) != 0) {
-        cli_finding(patient, CLI_WARNING, "holder", NULL, "the line cannot be read");
-    } else {
-        examine_orphans(patient, &roster);
-        examine_holder(patient, &roster);
-    }
+    if (cli_search_read(&search, &patient->command.connection, &roster) != 0)
+        cli_finding(patient, CLI_WARNING, "line", NULL, "it cannot be read");
+    for (size_t i = 0; i < roster.count; i++)
+        if (roster.rows[i].session == 0)
+            cli_finding(patient, CLI_FAILURE, roster.rows[i].node, "Delete it with `zklock delete`",
+                        "a node of no session stands in the line of %s: nobody removes it",
+                        roster.rows[i].path);
     cli_roster_free(&roster);
+}
+
+/* ---- an acquire and a release ---- */
+
+static void report_time(cli_patient *patient, const char *subject, zkl_nanos since) {
+    cli_finding(patient, CLI_FINE, subject, NULL, "%.1f ms",
+                zkl_clock_seconds(zkl_now() - since) * 1e3);
+}
+
+static void report_failure(cli_patient *patient, const char *subject, zkl_status status) {
+    cli_finding(patient, CLI_FAILURE, subject, "Look at the lines above", "%s",
+                zkl_status_text(status));
+}
+
+static void release(cli_patient *patient, zkl_contender *contender) {
+    cli_connection *connection = &patient->command.connection;
+    const uint64_t tag = cli_connection_ask(connection);
+    const zkl_nanos since = zkl_now();
+    zkl_status status = zkl_release(contender);
+    zkl_query *query =
+        zkl_query_flush(connection->client, tag, zkl_clock_after(since, patient->command.connect));
+    if (status == ZKL_OK)
+        status = cli_connection_answer(connection, query);
+    zkl_query_drop(query);
+    if (status == ZKL_OK)
+        report_time(patient, "release", since);
+    else
+        report_failure(patient, "release", status);
+}
+
+static void see_answer(cli_patient *patient, zkl_contender *contender, zkl_nanos since) {
+    const zkl_event *answer = &patient->command.connection.answer;
+    if (answer->kind == ZKL_EVENT_GRANTED) {
+        report_time(patient, "acquire", since);
+        release(patient, contender);
+    } else if (answer->status == ZKL_TIMEOUT) {
+        report_time(patient, "acquire, which found the lock held", since);
+    } else {
+        report_failure(patient, "acquire", answer->status);
+    }
+}
+
+/* A single try, as a caller of the kind that is there would. */
+static void examine_acquire(cli_patient *patient, const contents *found) {
+    zkl_contender *contender;
+    cli_connection *connection = &patient->command.connection;
+    const zkl_nanos since = zkl_now();
+    const uint64_t tag = cli_connection_ask(connection);
+    const zkl_kind kind = found->shared > 0 ? ZKL_KIND_WRITE : ZKL_KIND_LOCK;
+    const zkl_terms terms = {.kind = kind, .deadline = ZKL_NEVER, .once = true};
+    const zkl_status status = zkl_join(connection->client, patient->path, tag, &terms, &contender);
+    if (status != ZKL_OK) {
+        report_failure(patient, "acquire", status);
+        return;
+    }
+    const zkl_nanos until = zkl_clock_after(since, 2 * patient->command.connect);
+    if (cli_connection_await(connection, until) == CLI_WAITED_ANSWER)
+        see_answer(patient, contender, since);
+    else
+        report_failure(patient, "acquire", ZKL_DISCONNECTED);
+    zkl_drop(contender);
 }
 
 void cli_doctor_line(cli_patient *patient) {
@@ -223,5 +257,10 @@ void cli_doctor_line(cli_patient *patient) {
         examine_cost(patient, &found, content->stat.length);
     if (found.mark)
         examine_mark(patient);
-    examine_roster(patient);
+    examine_orphans(patient);
+    if (found.semaphore || found.leases > 0)
+        cli_finding(patient, CLI_FINE, "acquire", NULL,
+                    "not tried: the permits of this semaphore are not known");
+    else
+        examine_acquire(patient, &found);
 }

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor_servers: names, addresses, and a session with each server of the list. */
+/* doctor_servers: a session with each server of the list. */
 #include "cli/doctor/patient.h"
 
 #include "cli/connection.h"
 #include "cli/text.h"
 #include "zklock.h"
 
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 /* One server of the list, with a client of its own. */
 typedef struct server {
@@ -54,48 +52,6 @@ static void drop(servers *all) {
         free(all->list[i].hosts);
     }
     free(all->list);
-}
-
-/* ---- names ---- */
-
-/* "[::1]:2181" -> "::1"; the caller frees it. */
-static char *name_of(const char *address) {
-    if (address[0] == '[')
-        return cli_memory_print("%.*s", (int)strcspn(address + 1, "]"), address + 1);
-    const char *port = strrchr(address, ':');
-    return cli_memory_print("%.*s", (int)(port ? port - address : (long)strlen(address)), address);
-}
-
-static char *join_addresses(const struct addrinfo *found) {
-    char *list = cli_memory_text("");
-    for (; found; found = found->ai_next) {
-        char text[NI_MAXHOST];
-        if (getnameinfo(found->ai_addr, found->ai_addrlen, text, sizeof text, NULL, 0,
-                        NI_NUMERICHOST) != 0)
-            continue;
-        char *longer = cli_memory_print("%s%s%s", list, *list ? " " : "", text);
-        free(list);
-        list = longer;
-    }
-    return list;
-}
-
-static void examine_name(cli_patient *patient, const char *address) {
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    struct addrinfo *found = NULL;
-    char *name = name_of(address);
-    const int problem = getaddrinfo(name, NULL, &hints, &found);
-    char *list = problem ? NULL : join_addresses(found);
-    if (problem)
-        cli_finding(patient, CLI_WARNING, name,
-                    "Correct the name in the list of servers, or in DNS", "%s",
-                    gai_strerror(problem));
-    else if (strcmp(list, name) != 0)
-        cli_finding(patient, CLI_FINE, name, NULL, "%s", list);
-    free(list);
-    free(name);
-    if (found)
-        freeaddrinfo(found);
 }
 
 /* ---- sessions ---- */
@@ -183,8 +139,6 @@ static void examine_ensemble(cli_patient *patient, servers *all) {
 bool cli_doctor_servers(cli_patient *patient) {
     servers all = {.count = 0};
     split(&all, patient->command.settings.hosts);
-    for (size_t i = 0; i < all.count; i++)
-        examine_name(patient, all.list[i].address);
     const zkl_nanos since = zkl_now(), deadline = zkl_clock_after(since, patient->command.connect);
     for (size_t i = 0; i < all.count; i++)
         open_session(patient, &all.list[i]);

@@ -12,7 +12,6 @@ typedef struct cli_patient {
     cli_level worst;          /* of all findings */
     cli_node_command command; /* settings, and a connection once a server is in reach */
     const char *path;         /* of a lock, or NULL */
-    double grace;             /* seconds; below 0: the default */
 } cli_patient;
 
 /* `LEVEL  SUBJECT: REASON. REMEDY`; a remedy may be NULL. Others' texts in it are spelled as
@@ -20,16 +19,14 @@ typedef struct cli_patient {
 void cli_finding(cli_patient *patient, cli_level level, const char *subject, const char *remedy,
                  const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* Looks names up, and opens a session with each server of the list. Is any server in reach? */
+/* Opens a session with each server of the list. Is any server in reach? */
 bool cli_doctor_servers(cli_patient *patient);
 
 /* The rest has a connection. */
 
 /* ACLs from the path up to the root. */
 void cli_doctor_acls(cli_patient *patient);
-/* The contents of the lock's directory. */
+/* The contents of the lock's directory; acquires the lock, and releases it. */
 void cli_doctor_line(cli_patient *patient);
-/* Acquires the lock, and releases it. */
-void cli_doctor_acquire(cli_patient *patient);
 
 #endif

@@ -275,17 +275,3 @@ int cli_run_options_read(struct run_options *run, int argc, char **argv) {
 void cli_run_options_free(struct run_options *run) {
     free(run->paths);
 }
-
-/* ---- the grace ---- */
-
-static double by_default(double session) {
-    const double eighth = session / 8;
-    if (eighth > CLI_GRACE_MOST)
-        return CLI_GRACE_MOST;
-    return eighth < CLI_GRACE_LEAST ? CLI_GRACE_LEAST : eighth;
-}
-
-bool cli_grace(double session, double asked, double *grace) {
-    *grace = asked >= 0 ? asked : by_default(session);
-    return *grace >= CLI_GRACE_LEAST && *grace <= session / 4;
-}

@@ -40,11 +40,4 @@ struct run_options {
 int cli_run_options_read(struct run_options *options, int argc, char **argv);
 void cli_run_options_free(struct run_options *options);
 
-#define CLI_GRACE_LEAST 0.5 /* seconds */
-#define CLI_GRACE_MOST 5.0  /* seconds, unless the user asks for more */
-
-/* The grace for a session of so many seconds: what was asked, or below 0 the default, an eighth of
- * the session. false: it does not fit: it must be CLI_GRACE_LEAST to a quarter of it. */
-bool cli_grace(double session, double asked, double *grace);
-
 #endif

@@ -68,25 +68,33 @@ static bool connect_session(struct session *session) {
     return status == ZKL_OK;
 }
 
+/* Seconds. */
+#define GRACE_LEAST 0.5
+#define GRACE_MOST 5.0 /* unless the user asks for more */
+
+static double grace_of(double session) {
+    const double eighth = session / 8;
+    return eighth > GRACE_MOST ? GRACE_MOST : eighth < GRACE_LEAST ? GRACE_LEAST : eighth;
+}
+
 /* The session must have room for a grace. */
 static bool check_grace(struct session *session) {
-    double grace;
     const double asked = session->run->options.grace;
     const double granted = zkl_session_timeout(session->connection.client);
-    const bool fits = cli_grace(granted, asked, &grace);
+    const double grace = asked >= 0 ? asked : grace_of(granted);
     session->grace = zkl_clock_duration(grace);
-    if (fits)
+    if (grace >= GRACE_LEAST && grace <= granted / 4)
         return true;
     if (asked >= 0)
         cli_page_end(session->page, EX_USAGE, "error",
                      "bad argument '--grace': from %g s to a quarter of the session expected, "
                      "got %g s with a session of %g s",
-                     CLI_GRACE_LEAST, grace, granted);
+                     GRACE_LEAST, grace, granted);
     else
         cli_page_end(session->page, EX_USAGE, "error",
                      "bad argument '--session': %g s or more expected for a grace of %g s, the "
                      "servers have granted %g s",
-                     4 * CLI_GRACE_LEAST, CLI_GRACE_LEAST, granted);
+                     4 * GRACE_LEAST, GRACE_LEAST, granted);
     return false;
 }
 
