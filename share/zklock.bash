@@ -13,7 +13,7 @@ _zklock_options() {
     held) echo '--help --version' ;;
     get) echo "$all -s --stat" ;;
     set) echo "$all --guard -v --if-version --stdin" ;;
-    create) echo "$all --acl -c --container --guard -p --parents -s --sequential --stdin" ;;
+    create) echo "$all --guard -p --parents -s --sequential --stdin" ;;
     delete) echo "$all --guard -v --if-version" ;;
     check) echo "$all -w --wait" ;;
     doctor | revoke | ls) echo "$all" ;;
@@ -23,7 +23,7 @@ _zklock_options() {
 # Does the option take a value, which is the next word?
 _zklock_takes_value() {
     case $2 in
-    -z | --config | --connect | --grace | --guard | --if-version | --acl) return 0 ;;
+    -z | --config | --connect | --grace | --guard | --if-version) return 0 ;;
     -v) [[ $1 == set || $1 == delete ]] ;;
     -w | --wait | --timeout | -E | --conflict-exit-code | --permits | --also | --session | --on-loss | --every) ;;
     --mark | --splay | --report | --identifier) ;;
@@ -86,7 +86,6 @@ _zklock() {
     --config | --report) _zklock_files "$word" ;;
     --on-loss) _zklock_words 'kill term ignore' "$word" ;;
     --mark) _zklock_words 'before after' "$word" ;;
-    --acl) _zklock_words 'open creator read' "$word" ;;
     *)
         if ! _zklock_takes_value "$command" "$before" && [[ $word == -* ]]; then
             _zklock_words "$(_zklock_options "$command")" "$word"

@@ -62,22 +62,15 @@ static int set_tls(cli_settings *settings, const setting *line) {
     return 0;
 }
 
-bool cli_settings_acl(const char *name, zkl_acl *acl) {
+static int set_acl(cli_settings *settings, const setting *line) {
     static const char *const names[] = {
         [ZKL_ACL_OPEN] = "open", [ZKL_ACL_CREATOR] = "creator", [ZKL_ACL_READ] = "read"};
+    settings->has_acl = true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(names[i], name) == 0) {
-            *acl = (zkl_acl)i;
-            return true;
-        }
+        settings->acl = (zkl_acl)i;
+        if (strcmp(names[i], line->value) == 0)
+            return 0;
     }
-    return false;
-}
-
-static int set_acl(cli_settings *settings, const setting *line) {
-    settings->has_acl = cli_settings_acl(line->value, &settings->acl);
-    if (settings->has_acl)
-        return 0;
     return cli_misuse(line->place, "acl: 'open', 'creator' or 'read' expected, got '%s'",
                       CLI_SHOWN(line->value));
 }

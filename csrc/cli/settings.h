@@ -39,7 +39,4 @@ int cli_settings_read(cli_settings *settings, const char *hosts, const char *con
 /* Wipes what is secret. */
 void cli_settings_free(cli_settings *settings);
 
-/* Reads the name of an ACL: "open", "creator" or "read". false: it is none. */
-bool cli_settings_acl(const char *name, zkl_acl *acl);
-
 #endif

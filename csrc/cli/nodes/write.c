@@ -5,7 +5,6 @@
 #include "cli/nodes/node_command.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/settings.h"
 #include "cli/text.h"
 #include "cli/value.h"
 #include "zklock.h"
@@ -25,14 +24,6 @@ typedef struct wanted {
     zkl_path_use use;
     bool input;
 } wanted;
-
-static int take_acl(void *to, const char *name) {
-    zkl_op *op = &((wanted *)to)->op;
-    op->own_acl = cli_settings_acl(optarg, &op->acl);
-    if (op->own_acl)
-        return 0;
-    return cli_misuse(name, "'open', 'creator' or 'read' expected, got '%s'", CLI_SHOWN(optarg));
-}
 
 static int take_guard(void *to, const char *name) {
     return cli_guard_add(&((wanted *)to)->guard, name, optarg);
@@ -67,31 +58,10 @@ static char *read_input(size_t *length) {
 
 /* ---- the write ---- */
 
-/* One transaction holds the guard and the create, and makes neither of these. */
-static int check(const wanted *write) {
-    const zkl_op *op = &write->op;
-    if (op->container && op->sequential)
-        return cli_misuse("--container", "it cannot be --sequential, too");
-    if (write->guard.count == 0 || !(op->container || op->parents))
-        return 0;
-    return cli_misuse(op->parents ? "--parents" : "--container",
-                      "it cannot be done together with --guard");
-}
-
-/* Nobody else is the creator for a client without an identity. */
-static int check_acl(const zkl_op *op, const cli_settings *settings) {
-    const bool known = settings->auth_count > 0 || settings->tls_ca;
-    if (!op->own_acl || op->acl == ZKL_ACL_OPEN || known)
-        return 0;
-    return cli_misuse("--acl", "'creator' and 'read' need auth or tls-cert in the configuration");
-}
-
 static int write_node(cli_node_command *command, const char *path, void *to) {
     const wanted *write = to;
     (void)path; /* the operation has it */
-    int code = check_acl(&write->op, &command->settings);
-    if (code == 0)
-        code = cli_node_command_write(command, &write->guard, &write->op);
+    const int code = cli_node_command_write(command, &write->guard, &write->op);
     if (code == 0 && write->op.sequential)
         cli_output_line(cli_node_command_written(command, &write->guard)->data);
     return code;
@@ -115,12 +85,12 @@ static int write_input(wanted *write) {
 static int run(wanted *write, int least, int most, const char *usage) {
     if (!cli_options_read(&write->options, write))
         return write->options.code;
-    int code = write->input ? cli_options_expect(&write->options, 1, 1, "PATH")
-                            : cli_options_expect(&write->options, least, most, usage);
-    if (code == 0)
-        code = check(write);
+    const int code = write->input ? cli_options_expect(&write->options, 1, 1, "PATH")
+                                  : cli_options_expect(&write->options, least, most, usage);
     if (code)
         return code;
+    if (write->guard.count > 0 && write->op.parents) /* one transaction makes none of these */
+        return cli_misuse("--parents", "it cannot be done together with --guard");
     char **arguments = write->options.argv + optind;
     write->op.path = arguments[0];
     write->op.version = (int32_t)write->version;
@@ -140,8 +110,6 @@ static const char create_help[] =
     "Makes a node with this data, or with none. With --sequential it writes the path\n"
     "with its number to standard output.\n"
     "\n"
-    "      --acl NAME      open, creator or read; otherwise that of the configuration\n"
-    "  -c, --container     the servers remove it when its last child is gone\n"
     "      --guard NODES   only while these lock nodes are there, a path a line:\n"
     "                      below `zklock run`, --guard \"$ZKLOCK_NODE\"\n"
     "  -p, --parents       make what is missing above it, as containers\n"
@@ -149,8 +117,6 @@ static const char create_help[] =
     "      --stdin         read the value from standard input\n" CLI_OPTIONS_HELP;
 
 static const cli_option create_table[] = {
-    {"acl", 0, CLI_VALUE, .take = take_acl},
-    {"container", 'c', CLI_FLAG, FIELD(op.container)},
     {"guard", 0, CLI_VALUE, .take = take_guard},
     {"parents", 'p', CLI_FLAG, FIELD(op.parents)},
     {"sequential", 's', CLI_FLAG, FIELD(op.sequential)},
