@@ -312,7 +312,7 @@ function Client:getfd()
 end
 
 --- For the adapter of a loop that watches no descriptors, but connects to Unix sockets: see
---- docs/loops.md. A client has one notifier at a time.
+--- docs/internals/adapters.md. A client has one notifier at a time.
 ---@return { path: (fun(self): string), answer: (fun(self): true?, string?), drop: fun(self) }? notifier
 ---@return string? err "closed", "forked", or what the system says
 function Client:notifier()

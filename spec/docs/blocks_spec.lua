@@ -6,8 +6,8 @@ local read = require("spec.support.file").read
 
 --- By page, its blocks in order: the language, and what runs it.
 local RUN = {
-  ["README.md"] = { "lua: spec/docs/example_spec.lua", "sh: tools/rock.sh", "sh: tools/rock.sh",
-    "sql: the same as in docs/promises.md", "lua: spec/docs/example_spec.lua", "console: spec/docs/cli_spec.lua" },
+  ["README.md"] = { "sh: tools/rock.sh", "sh: tools/rock.sh", "lua: spec/docs/example_spec.lua",
+    "console: spec/docs/cli_spec.lua", "nginx: spec/nginx/docs_spec.lua" },
   ["CONTRIBUTING.md"] = { "sh: nobody, it is what everybody runs", "sh: likewise" },
   ["docs/loops.md"] = { "lua: spec/docs/loops_spec.lua", "lua: spec/docs/loops_spec.lua",
     "lua: spec/docs/loops_spec.lua", "lua: spec/docs/loops_spec.lua", "lua: spec/docs/loops_spec.lua" },
@@ -53,7 +53,7 @@ local RUN = {
     "lua: spec/docs/cookbook_spec.lua", "lua: spec/docs/cookbook_spec.lua",
     "lua: spec/docs/cookbook_spec.lua" },
   ["docs/operations.md"] = { "lua: spec/docs/operations_spec.lua", "lua: spec/docs/operations_spec.lua",
-    "lua: spec/docs/operations_spec.lua", "sh: spec/docs/operations_spec.lua", "sh: spec/docs/servers_spec.lua" },
+    "lua: spec/docs/operations_spec.lua", "sh: spec/docs/operations_spec.lua" },
   ["docs/cli.md"] = { "crontab: spec/docs/cli_spec.lua", "ini: spec/docs/cli_spec.lua",
     "sh: spec/docs/cli_spec.lua", "sh: spec/docs/cli_spec.lua", "sh: spec/docs/cli_spec.lua", "sh: the Makefile" },
   ["docs/packaging.md"] = { "sh: tools/deb_check.sh, with each package of its own", "sh: tools/rock.sh" },
@@ -62,8 +62,10 @@ local RUN = {
     "yaml: spec/docs/monitoring_spec.lua", "lua: spec/docs/monitoring_spec.lua",
     "nginx: spec/docs/monitoring_spec.lua", "lua: spec/docs/monitoring_spec.lua",
     "nginx: spec/docs/monitoring_spec.lua" },
-  ["docs/tls.md"] = { "lua: spec/security/tls_spec.lua", "sh: spec/docs/servers_spec.lua",
-    "ini: spec/docs/servers_spec.lua", "sh: spec/docs/servers_spec.lua" },
+  ["docs/tls.md"] = { "lua: spec/security/tls_spec.lua" },
+  ["docs/secure.md"] = { "sh: spec/docs/servers_spec.lua", "ini: spec/docs/servers_spec.lua",
+    "sh: spec/docs/servers_spec.lua", "sh: spec/docs/servers_spec.lua", "sh: spec/docs/servers_spec.lua" },
+  ["docs/c.md"] = { "sh: spec/library/install_spec.lua", "c: spec/library/install_spec.lua" },
 }
 
 local function pages()

@@ -1,39 +1,8 @@
 -- SPDX-License-Identifier: MIT
 local file = require "spec.support.file"
 local port = require "spec.support.port"
-local script = require "spec.support.script"
 local server = require "spec.support.server"
 local wait = require "spec.support.wait"
-
-describe("the README's list of the interface", function()
-  it("runs as it stands", function()
-    if not script.has_close() then return pending("it shows <close>") end
-    local zk = server.shared()
-    local blocks = {}
-    for block in file.read("README.md"):gmatch("```lua\n(.-)```") do blocks[#blocks + 1] = block end
-    assert.equal(2, #blocks)
-    local child = wait.spawn_lua([[
-      local client = assert(require "zklock".connect(os.getenv "ZOOKEEPER"))
-      local lock = client:mutex("/shop/item-42")
-      local function sell(token) return ("sold with token %d"):format(token) end
-    ]] .. blocks[2] .. [[
-      assert(ok and sold:find "^sold with token %d+$", sold)
-      repeat client:poll(1) until request:state() ~= "waiting"
-      assert(request:release())
-      assert(rw.write:acquire(60) and rw.read:acquire(60))
-      assert(pool:acquire(60))
-      assert(both:acquire(60))
-      client:close()
-    ]], {}, { env = { ZOOKEEPER = zk.hosts } })
-    assert.equal(0, (child:wait()), child:stderr())
-    assert.equal("", child:stderr())
-    assert.matches("\n?%d+\tnil\n", child:stdout()) -- the request's callback
-    assert.equal(3, select(2, child:stdout():gsub("\n", "")), child:stdout())
-    local inspector = require("spec.support.inspector").connect(zk.hosts)
-    inspector:delete_tree("/shop")
-    inspector:close()
-  end)
-end)
 
 describe("the ten-line example", function()
   it("is the one at the top of the README", function()

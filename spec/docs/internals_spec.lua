@@ -4,8 +4,10 @@
 local lfs = require "lfs"
 local read = require("spec.support.file").read
 
-local PAGES = { "ARCHITECTURE.md", "docs/internals/batching.md", "docs/internals/invariants.md",
-  "docs/internals/performance.md", "docs/internals/run.md", "docs/internals/tracing.md", "docs/internals/walks.md" }
+local PAGES = { "ARCHITECTURE.md", "docs/internals/adapters.md", "docs/internals/batching.md",
+  "docs/internals/invariants.md", "docs/internals/libzookeeper.md", "docs/internals/malicious.md",
+  "docs/internals/performance.md", "docs/internals/run.md", "docs/internals/tests.md",
+  "docs/internals/tracing.md", "docs/internals/validity.md", "docs/internals/walks.md" }
 
 --- The files below a folder whose names end in `ending`, with their texts.
 local function sources(folder, ending, found)

@@ -5,6 +5,7 @@
 local file = require "spec.support.file"
 local fixture = require "spec.support.fixture"
 local folder = require "spec.support.folder"
+local markdown = require "spec.support.markdown"
 local process = require "spec.support.process"
 
 local EXAMPLE = "examples/c/epoll.c"
@@ -122,6 +123,26 @@ describe("the C library #once #bare", function()
       takes_turns(program)
     end)
   end
+
+  it("gives the program of docs/c.md a lock, built as the page says", function()
+    local page = markdown.read "docs/c.md"
+    local build = page:below("Install and compile")[1].text:match("\n(cc [^\n]*)\n")
+    local program = page:below("A program that waits")[1]
+    assert.equal("c", program.language)
+    local dir = folder.new("page")
+    file.write(dir .. "/lock.c", program.text)
+    ok("cd " .. dir .. " && " .. build:gsub("^cc ", "cc " .. STRICT .. " "))
+    local before = 0
+    for _ = 1, 2 do
+      local out = ok('exec "$@"', dir .. "/lock", here.zk.hosts, here.path)
+      local token = out:match("^token (%d+), valid for %d+%.%d s\nok\n$")
+      assert.is_true(tonumber(token) > before)
+      before = tonumber(token)
+    end
+    here:nothing_is_left()
+    local code, out = sh('exec "$@"', dir .. "/lock", "127.0.0.1:99999", here.path)
+    assert.same({ 1, "" }, { code, out })
+  end)
 
   it("tells the example why it gets no lock", function()
     ok("cc -o " .. prefix .. "/epoll " .. EXAMPLE .. " $(pkg-config --cflags --libs zklock)")

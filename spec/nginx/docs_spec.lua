@@ -64,6 +64,10 @@ describe("the page on OpenResty", function()
     web = keep(page.start(options))
   end
 
+  it("has the block that the README shows", function()
+    assert.is_truthy(read("README.md"):find("```nginx\n" .. page.blocks().orders .. "```", 1, true))
+  end)
+
   it("shows a client, an upstream and a handler that work as they stand", function()
     paste [[
       location /upstream { content_by_lua_block {

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- A small event loop over LuaSocket's select, with an adapter for it: what docs/loops.md asks of one.
+--- A small event loop over LuaSocket's select, with an adapter for it: what docs/internals/adapters.md asks of one.
 
 local blocking = require "zklock.loop.blocking"
 local socket = require "socket"

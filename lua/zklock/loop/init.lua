@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --- loop: how callers wait: one adapter for each event loop. An adapter knows nothing about locks.
---- docs/loops.md is its contract.
+--- docs/internals/adapters.md is its contract.
 ---
 --- Required:
 ---   name                  a string
