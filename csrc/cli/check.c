@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* check: does the holder of a lock have this fencing token? */
-#include "cli/complaint.h"
+#include "cli/text.h"
 #include "cli/connection.h"
 #include "cli/nodes/node_command.h"
 #include "cli/options.h"
-#include "cli/value.h"
 #include "zklock.h"
 
 static const char help[] =

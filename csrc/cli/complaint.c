@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/complaint.h"
-
 #include "cli/text.h"
+#include "zklock.h"
 
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 static int patience = -1; /* milliseconds; -1: for ever */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/connection.h"
 
-#include "cli/complaint.h"
-#include "cli/loop.h"
 #include "cli/text.h"
 #include "zklock.h"
 
@@ -98,7 +96,7 @@ cli_waited cli_connection_await(cli_connection *connection, zkl_nanos until) {
     while (cli_connection_hear(connection) && !connection->answered) {
         if (until != ZKL_NEVER && zkl_now() >= until)
             return CLI_WAITED_LONG;
-        cli_loop_wait(&fd, 1);
+        poll(&fd, 1, -1);
     }
     if (!connection->answered)
         return CLI_WAITED_INTERRUPTED;

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* main: zklock(1): picks the subcommand. */
 #include "cli/options.h"
-#include "cli/complaint.h"
 #include "cli/text.h"
 #include "zklock.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 static const struct {

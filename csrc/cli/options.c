@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/options.h"
 
-#include "cli/complaint.h"
 #include "cli/text.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
-#include <sysexits.h>
 
 cli_options cli_options_of(int argc, char **argv, const cli_syntax *syntax, double connect) {
     return (cli_options){.argc = argc, .argv = argv, .syntax = syntax, .connect = connect};

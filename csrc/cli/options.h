@@ -5,12 +5,10 @@
 #ifndef ZKL_CLI_OPTIONS_H
 #define ZKL_CLI_OPTIONS_H
 
-#include "cli/settings.h"
-#include "cli/value.h"
+#include "cli/connection.h"
+#include "cli/text.h"
 
 #include <getopt.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 /* How an option is taken: what it does with a field of the subcommand's structure, or otherwise.
  * Those from CLI_TEXT to CLI_VALUE have a value. */

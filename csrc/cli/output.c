@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/output.h"
-
 #include "cli/text.h"
 
 #include <inttypes.h>

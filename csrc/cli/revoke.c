@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* revoke: asks the holders of a lock to give it back. */
-#include "cli/complaint.h"
 #include "cli/connection.h"
 #include "cli/text.h"
 #include "cli/nodes/node_command.h"
 #include "cli/options.h"
-#include "cli/value.h"
 #include "zklock.h"
 
 #include <stdlib.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/settings.h"
+#include "cli/connection.h"
 
-#include "cli/complaint.h"
 #include "cli/text.h"
-#include "cli/value.h"
+#include "zklock.h"
 
 #include <errno.h>
 #include <stdio.h>

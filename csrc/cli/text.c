@@ -5,11 +5,9 @@
 
 #include <langinfo.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 
 static void *given(void *memory) {
     if (memory)

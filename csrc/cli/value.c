@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/value.h"
-
-#include "cli/complaint.h"
 #include "cli/text.h"
 #include "zklock.h"
 

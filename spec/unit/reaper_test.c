@@ -4,7 +4,6 @@
 #include "check.h"
 
 #include "cli/run/page.h"
-#include "cli/run/reaper.h"
 
 #include <signal.h>
 #include <stdio.h>

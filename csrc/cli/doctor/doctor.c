@@ -2,11 +2,10 @@
 /* doctor: looks for what could keep locks from working. */
 #include "cli/connection.h"
 #include "cli/doctor/patient.h"
-#include "cli/run/options.h"
+#include "cli/run/state.h"
 #include "cli/nodes/node_command.h"
 #include "cli/options.h"
-#include "cli/settings.h"
-#include "cli/value.h"
+#include "cli/text.h"
 #include "zklock.h"
 
 #include <string.h>

@@ -6,7 +6,6 @@
 #include "cli/connection.h"
 #include "cli/text.h"
 #include "cli/nodes/node_command.h"
-#include "cli/output.h"
 #include "cli/who/roster.h"
 #include "zklock.h"
 

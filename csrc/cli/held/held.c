@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* held: is the lock of the run above this process still held? It asks the run, which knows for how
  * long. Where none that can be trusted answers, it asks the servers for the lock's nodes. */
-#include "cli/complaint.h"
+#include "cli/text.h"
 #include "cli/held/held_socket.h"
 #include "cli/nodes/node_command.h"
 #include "cli/options.h"
-#include "cli/settings.h"
+#include "cli/connection.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,9 +6,6 @@
 
 #include "zklock.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #define HELD_DIRECTORY_SIZE 96
 /* Seconds that a run has for its answer. */
 #define HELD_PATIENCE 1

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/nodes/node_command.h"
 
-#include "cli/complaint.h"
-#include "cli/settings.h"
+#include "cli/connection.h"
 #include "cli/text.h"
-#include "cli/value.h"
 #include "zklock.h"
 
 #include <stdlib.h>

@@ -6,10 +6,8 @@
 
 #include "cli/connection.h"
 #include "cli/options.h"
-#include "cli/value.h"
+#include "cli/text.h"
 #include "zklock.h"
-
-#include <stddef.h>
 
 typedef struct cli_guard {
     char **nodes;

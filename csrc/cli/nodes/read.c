@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* read: `zklock get` and `zklock ls`: a node's data, its metadata, or the names of its children. */
 #include "cli/nodes/node_command.h"
-#include "cli/output.h"
+#include "cli/text.h"
 #include "cli/options.h"
 #include "zklock.h"
-
-#include <sysexits.h>
 
 /* ---- get ---- */
 

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* write: `zklock create`, `set` and `delete`: one write each, with --guard only while the lock is
  * held. */
-#include "cli/complaint.h"
 #include "cli/nodes/node_command.h"
 #include "cli/options.h"
-#include "cli/output.h"
 #include "cli/text.h"
-#include "cli/value.h"
 #include "zklock.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 /* The write that is asked for; each subcommand has some of the options. */

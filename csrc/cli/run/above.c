@@ -2,7 +2,6 @@
 #include "cli/run/session.h"
 
 #include "cli/connection.h"
-#include "cli/complaint.h"
 #include "cli/run/page.h"
 #include "cli/text.h"
 #include "zklock.h"

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/run/state.h"
 
-#include "cli/complaint.h"
 #include "cli/text.h"
-#include "cli/run/options.h"
-#include "cli/run/reaper.h"
-#include "cli/run/inherited.h"
+#include "cli/run/page.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,7 @@
  * held_socket.h, and the file of --report. */
 #include "cli/run/state.h"
 
-#include "cli/complaint.h"
 #include "cli/held/held_socket.h"
-#include "cli/output.h"
 #include "cli/text.h"
 #include "zklock.h"
 

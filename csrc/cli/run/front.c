@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/run/state.h"
 
-#include "cli/complaint.h"
-#include "cli/loop.h"
+#include "cli/text.h"
 #include "cli/run/channel.h"
 #include "cli/run/page.h"
 #include "cli/run/progress.h"
-#include "cli/run/reaper.h"
-#include "cli/run/inherited.h"
 #include "zklock.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>

@@ -2,12 +2,11 @@
 #include "cli/run/session.h"
 
 #include "cli/connection.h"
-#include "cli/complaint.h"
+#include "cli/text.h"
 #include "cli/run/channel.h"
 #include "cli/run/page.h"
 #include "zklock.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>

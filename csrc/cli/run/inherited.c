@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/run/inherited.h"
+#include "cli/run/state.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/run/options.h"
+#include "cli/run/state.h"
 
-#include "cli/complaint.h"
 #include "cli/options.h"
 #include "cli/text.h"
-#include "cli/value.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/run/progress.h"
 
-#include "cli/complaint.h"
+#include "cli/text.h"
 #include "zklock.h"
 
 #include <fcntl.h>

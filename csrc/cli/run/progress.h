@@ -6,8 +6,6 @@
 
 #include "zklock.h"
 
-#include <stdbool.h>
-
 #define PROGRESS_TEXT 600
 
 struct progress {

@@ -2,9 +2,8 @@
 #include "cli/run/session.h"
 
 #include "cli/connection.h"
-#include "cli/complaint.h"
 #include "cli/run/page.h"
-#include "cli/run/options.h"
+#include "cli/run/state.h"
 #include "cli/text.h"
 #include "cli/run/channel.h"
 #include "zklock.h"

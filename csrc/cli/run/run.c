@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* run: `zklock run`, from its arguments to its exit. */
 #include "cli/options.h"
-#include "cli/complaint.h"
 #include "cli/text.h"
-#include "cli/value.h"
 #include "cli/run/session.h"
 #include "cli/run/state.h"
-#include "cli/run/options.h"
 #include "cli/run/page.h"
-#include "cli/run/inherited.h"
-#include "cli/settings.h"
+#include "cli/connection.h"
 #include "zklock.h"
 
 #include <errno.h>

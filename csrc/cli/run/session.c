@@ -2,15 +2,12 @@
 #include "cli/run/session.h"
 
 #include "cli/connection.h"
-#include "cli/complaint.h"
-#include "cli/loop.h"
+#include "cli/text.h"
 #include "cli/run/channel.h"
 #include "cli/held/held_socket.h"
 #include "cli/run/page.h"
-#include "cli/run/reaper.h"
 #include "zklock.h"
 
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

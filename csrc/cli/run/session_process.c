@@ -2,18 +2,14 @@
 #include "cli/run/state.h"
 
 #include "cli/connection.h"
-#include "cli/complaint.h"
-#include "cli/loop.h"
+#include "cli/text.h"
 #include "cli/run/channel.h"
 #include "cli/run/page.h"
 #include "cli/run/session.h"
 #include "cli/held/held_socket.h"
-#include "cli/run/reaper.h"
-#include "cli/run/inherited.h"
 #include "zklock.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -8,12 +8,102 @@
 #ifndef ZKL_CLI_RUN_STATE_H
 #define ZKL_CLI_RUN_STATE_H
 
+#include "cli/connection.h"
 #include "cli/held/held_socket.h"
-#include "cli/run/options.h"
 #include "cli/run/page.h"
-#include "cli/run/inherited.h"
-#include "cli/settings.h"
 #include "cli/text.h"
+#include "zklock.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <termios.h>
+
+/* ---- options.c: for what `zklock run` was asked. Filled once, before a process is forked ---- */
+
+#define RUN_SESSION 40 /* seconds that are asked for by default */
+
+enum run_on_loss { RUN_LOSS_KILL, RUN_LOSS_TERM, RUN_LOSS_IGNORE };
+enum run_mark { RUN_MARK_BEFORE, RUN_MARK_AFTER, RUN_MARK_NONE };
+
+/* Durations are seconds; below 0: not given. */
+struct run_options {
+    const char *servers;     /* of -z, or NULL */
+    const char *config_file; /* of --config, or NULL */
+    const char **paths;      /* PATH, then those of --also */
+    size_t count;
+    zkl_kind kind;
+    int64_t permits;
+    bool nonblock, close, verbose, revocable;
+    double wait, connect, session, grace, splay;
+    double every;    /* infinite with --once */
+    const char *due; /* "--every" or "--once"; NULL: neither */
+    int64_t conflict_code;
+    enum run_on_loss on_loss;
+    enum run_mark mark;
+    const char *report, *identifier; /* or NULL */
+    char **command;                  /* NULL at its end */
+    char *shell_words[4];            /* of -c */
+};
+
+/* Reads the arguments, of which the first is "run". -1: go on. Otherwise the exit code: of --help
+ * and --version, or 64 after a complaint; then only `report` and the first path can be used, if
+ * both are known, and otherwise `report` is NULL. */
+int cli_run_options_read(struct run_options *options, int argc, char **argv);
+void cli_run_options_free(struct run_options *options);
+
+/* ---- inherited.c: what zklock has of its caller, and gives to the command or puts back: signal
+ * mask, ignored signals, controlling terminal. A command that zklock kills cannot put the terminal
+ * back itself: an editor leaves it raw, a shell keeps its foreground ---- */
+
+struct signals {
+    sigset_t mask;    /* inherited */
+    sigset_t ignored; /* inherited */
+    sigset_t heard;   /* those that the front hears: neither blocked nor ignored before */
+};
+
+/* Reads what was inherited. Then only SIGCHLD, SIGCONT and the heard signals are blocked, SIGCHLD
+ * has its default action, and SIGPIPE is ignored. */
+void cli_signals_take(struct signals *signals);
+
+/* For session and watcher: ignores every signal that can be ignored except SIGCHLD, and blocks all
+ * of them. */
+void cli_signals_ignore(void);
+
+/* For the command, between fork and exec: as it was inherited. */
+void cli_signals_give_back(const struct signals *signals);
+
+/* A descriptor that is readable while such a signal is pending; -1: errno says why. */
+int cli_signals_open(const sigset_t *set);
+
+/* Ends this process by a signal, without a core. As process 1, or if that fails, it exits with 128
+ * and the signal. */
+_Noreturn void cli_signals_die(int signal);
+
+struct terminal {
+    bool there;      /* there is a controlling terminal */
+    bool foreground; /* the run began in its foreground */
+    struct termios settings;
+};
+
+void cli_terminal_read(struct terminal *terminal);
+/* Puts foreground and settings back, if the run began in the foreground. Blocks SIGTTOU. */
+void cli_terminal_restore(const struct terminal *terminal);
+
+/* ---- loop.c: what a process waits for: descriptors, and a moment. An alarm is a descriptor that
+ * becomes readable at a moment of the boot clock, which goes on while the machine is suspended: the
+ * time-out of poll(2) would sleep through that ---- */
+
+/* Enters the descriptors, each to be waited for until it is readable; -1: none. */
+void cli_loop_enter(struct pollfd *polled, const int *fds, nfds_t count);
+/* Waits until one of them is ready, whatever signals come. */
+void cli_loop_wait(struct pollfd *polled, nfds_t count);
+
+/* -1: errno says why. */
+int cli_alarm_open(void);
+/* Readable from then on, and not before. ZKL_NEVER: never. */
+void cli_alarm_set(int alarm, zkl_nanos moment);
+
+/* ---- all of it ---- */
 
 struct run {
     struct run_options options;

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/run/state.h"
 
-#include "cli/loop.h"
 #include "cli/run/channel.h"
 #include "cli/run/page.h"
-#include "cli/run/reaper.h"
-#include "cli/run/inherited.h"
 #include "zklock.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 

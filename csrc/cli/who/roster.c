@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/who/roster.h"
 
-#include "cli/complaint.h"
 #include "cli/connection.h"
 #include "cli/text.h"
 #include "zklock.h"

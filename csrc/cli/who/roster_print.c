@@ -2,7 +2,6 @@
 /* roster_print: a roster as a table, or as JSON. */
 #include "cli/who/roster.h"
 
-#include "cli/output.h"
 #include "cli/text.h"
 #include "zklock.h"
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* who: shows who holds and who waits, once or with each change. */
-#include "cli/complaint.h"
 #include "cli/connection.h"
 #include "cli/nodes/node_command.h"
 #include "cli/options.h"
-#include "cli/value.h"
 #include "cli/who/roster.h"
 #include "cli/text.h"
 #include "zklock.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/loop.h"
+#include "cli/run/state.h"
+
+#include "zklock.h"
 
 #include <errno.h>
 #include <sys/timerfd.h>
