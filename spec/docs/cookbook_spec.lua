@@ -14,7 +14,7 @@ describe("a recipe #once", function()
   local here = fixture.new("/shop")
 
   before_each(function()
-    for _, path in ipairs { "/shop", "/cron", "/accounts" } do here.tree:delete_tree(path) end
+    for _, path in ipairs { "/shop", "/accounts" } do here.tree:delete_tree(path) end
   end)
 
   --- The recipe as a program: what is the reader's own before it, what looks at it behind it. Where it waits for 2 or 5
@@ -49,32 +49,6 @@ describe("a recipe #once", function()
   end
 
   local function run(...) return finish(start(...)) end
-
-  local CRON = "Run a cron job on one of many machines"
-  local REPORT = "local function write_report(token) print('a report', token > 0) end"
-
-  it("runs a cron job once, however quick it is, and again when its time has come", function()
-    assert.equal("a report\ttrue\n", run(CRON, REPORT))
-    assert.equal("", run(CRON, REPORT))
-    here.tree:delete("/cron/report/once-2147483647") -- as if it had been long ago
-    assert.equal("a report\ttrue\n", run(CRON, REPORT))
-  end)
-
-  it("waits for a cron job that another machine runs, and does not run it again", function()
-    local first = start(CRON, "local function write_report() print 'busy' io.stdout:flush() io.read() end")
-    assert.equal("busy", first:read_line(here.patience))
-    local second = start(CRON, REPORT)
-    here:becomes(3, "/cron/report") -- the two, and the mark
-    first:write("\n")
-    assert.same({ "", "" }, { finish(first), finish(second) })
-  end)
-
-  it("does not repeat a cron job that has failed", function()
-    local failed = start(CRON, "local function write_report() error('no paper', 0) end")
-    assert.equal(1, (failed:wait()))
-    assert.matches("no paper", failed:stderr())
-    assert.equal("", run(CRON, REPORT))
-  end)
 
   it("skips the work when another process is at it, and says which", function()
     local title, reindex = "Skip the work when another process is at it", "local function reindex() print 'done' end"
@@ -373,35 +347,6 @@ describe("a recipe #once", function()
       here.tree:delete((here:only_node("/shop/export")))
       way:heal()
       assert.matches("^ZooKeeper: connected\n.*lost\n$", finish(child))
-    end)
-
-    local DECIDE, WORK = "Decide what happens without servers", [[
-      local function sell() print "sold" return 1 end
-      local function fill() print "filled" end
-      print "ready"
-      io.stdout:flush()
-      io.read()
-    ]]
-
-    it("sells nothing and fills the cache without servers", function()
-      local child = start_behind(DECIDE, WORK, nil, 2)
-      assert.equal("ready", child:read_line(here.patience))
-      break_way()
-      child:write("\n")
-      assert.equal("not sold: disconnected\nfilled\n", finish(child))
-    end)
-
-    it("does both under the lock with servers, and neither beside another holder", function()
-      local child = start_behind(DECIDE, WORK)
-      assert.equal("ready", child:read_line(here.patience))
-      child:write("\n")
-      assert.equal("sold\nfilled\n", finish(child))
-      local other = here:connect()
-      for _, path in ipairs { "/shop/stock", "/shop/cache" } do assert(other:mutex(path):acquire(here.patience)) end
-      child = start_behind(DECIDE, WORK, nil, 1)
-      assert.equal("ready", child:read_line(here.patience))
-      child:write("\n")
-      assert.equal("not sold: timeout\n", finish(child))
     end)
   end)
 

@@ -39,8 +39,6 @@ describe("of the examples with jobs", function()
 
   it("are shown by the page #once", function()
     local page = markdown.read("docs/jobs.md")
-    assert.equal(file.shown("examples/jobs/cron.lua"), page:below("Cron without a crond")[1].text)
-    assert.equal(file.shown("examples/jobs/leader.lua"), page:below("A leader that was stopped")[1].text)
     local blocks, conf = page:below "One worker asks, every machine knows", file.read "examples/jobs/nginx.conf"
     assert.truthy(conf:find("\n" .. blocks[1].text, 1, true))
     assert.truthy(conf:find(blocks[2].text:gsub("([^\n]+)", "    %1"), 1, true))
