@@ -148,8 +148,8 @@ typedef enum zkl_kind {
  * and sorts the node behind all others. */
 #define ZKL_ONCE_NODE "once-2147483647"
 
-/* Identifies the owner of a node: 60 bits for the client, 60 for the node. The name contains them
- * as a version 4 UUID. */
+/* Identifies the owner of a node: 60 bits for the client, 60 for the node, of which the upper 20 are
+ * zkl_terms.owner. The name contains them as a version 4 UUID. */
 typedef struct zkl_guid {
     uint64_t client, number;
 } zkl_guid;
@@ -545,13 +545,20 @@ typedef struct zkl_terms {
     /* NULL, or receives the token if the caller holds when zkl_join returns, which needs `sharing`:
      * then no event GRANTED comes */
     int64_t *at_once;
+    /* the host's number for the owner, up to ZKL_OWNER_MOST; 0: unknown. What one owner holds it
+     * keeps while it waits. The names of its nodes show the number, so that `zklock who
+     * --deadlocks` can tell which nodes of a session belong together. A shared node has none */
+    uint32_t owner;
 } zkl_terms;
+
+#define ZKL_OWNER_MOST 1048575
 
 /* Joins the line at `path`, which is absolute, without the chroot, and not "/". One event of `tag`
  * answers: GRANTED or FAILED, at the latest at the deadline. Without ZKL_OK there is no contender
  * and no event: ZKL_CLOSED, ZKL_AUTH_FAILED, ZKL_FORKED, ZKL_NO_MEMORY; ZKL_BAD_ARGUMENT: the path
  * is not that of a lock (zkl_path_is_lock), or the terms have another kind, no permits for a LEASE,
- * a negative `max_hold` or `slow`, or a sharing for a LEASE or out of its bounds. */
+ * a negative `max_hold` or `slow`, an owner above ZKL_OWNER_MOST, or a sharing for a LEASE or out
+ * of its bounds. */
 ZKL_API zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag,
                             const zkl_terms *terms, zkl_contender **contender);
 /* Joins several lines at once: it will hold all of them or none. There is at least one path, no

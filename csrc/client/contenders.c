@@ -73,7 +73,7 @@ static bool is_sensible(const joining *j, const char *const *paths) {
     const zkl_terms *terms = j->terms;
     bool valid = j->path_count > 0 && terms->kind >= ZKL_KIND_LOCK &&
                  terms->kind <= ZKL_KIND_LEASE && terms->max_hold >= 0 && terms->slow >= 0 &&
-                 is_sensible_sharing(j);
+                 terms->owner <= ZKL_OWNER_MOST && is_sensible_sharing(j);
     if (j->all)
         valid = valid && terms->kind == ZKL_KIND_LOCK;
     if (terms->kind == ZKL_KIND_LEASE)

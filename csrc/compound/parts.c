@@ -109,6 +109,7 @@ static zkl_contender *join_part(zkl_compound_lock *lock, const char *path, zkl_k
         .permits = lock->head.terms.permits,
         .deadline = ZKL_NEVER, /* the deadline is the head's */
         .once = lock->head.terms.once,
+        .owner = lock->head.receiver.owner,
     };
     zkl_line *line = zkl_lines_at(lock->lines, path);
     return line ? zkl_line_join_part(line, &terms, &lock->listener) : NULL;

@@ -74,6 +74,7 @@ void zkl_contender_init(zkl_contender *c, zkl_line_common *common, uint64_t tag,
     const uint8_t name = terms->name < ZKL_COUNTS_MOST ? (uint8_t)terms->name : 0;
     c->terms = (zkl_demand){terms->kind,    terms->once,        terms->job,     name,
                             terms->permits, terms->max_waiting, terms->max_hold};
+    c->receiver.owner = terms->owner;
     c->answer.tag = c->news.tag = tag;
     count_waiting(c, true);
     if (!c->is_part)

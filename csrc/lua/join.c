@@ -19,6 +19,7 @@ enum {
     ONCE,
     SETTINGS,
     NAME,
+    OWNER,
     KIND,
     AT_ONCE,
     UNDER,
@@ -79,6 +80,12 @@ static unsigned check_name(lua_State *L) {
     return (unsigned)number;
 }
 
+static uint32_t check_owner(lua_State *L) {
+    const lua_Integer number = luaL_checkinteger(L, OWNER);
+    luaL_argcheck(L, number >= 0 && number <= ZKL_OWNER_MOST, OWNER, "no number of an owner");
+    return (uint32_t)number;
+}
+
 static zkl_terms check_terms(lua_State *L, zkl_kind kind) {
     luaL_checktype(L, SETTINGS, LUA_TTABLE);
     return (zkl_terms){
@@ -88,6 +95,7 @@ static zkl_terms check_terms(lua_State *L, zkl_kind kind) {
         .max_hold = check_duration(L, "max_hold"),
         .slow = check_duration(L, "slow"),
         .name = check_name(L),
+        .owner = check_owner(L),
     };
 }
 

@@ -25,19 +25,21 @@ void zkl_receivers_destroy(zkl_receivers *receivers) {
 
 /* Node names show these numbers. Somebody who could predict the next one could create a node that
  * the client would take for its own. */
-static uint64_t draw(const zkl_receivers *receivers) {
+static uint64_t draw(zkl_receivers *receivers, const zkl_receiver *receiver) {
     uint64_t number;
     do {
         if (!zkl_entropy(&number, sizeof number))
-            number = receivers->last + 1;
-        number &= ZKL_GUID_MASK;
+            number = ++receivers->last;
+        number &= receiver->names_node ? ZKL_GUID_RANDOM : ZKL_GUID_MASK;
+        if (number)
+            number |= (uint64_t)receiver->owner << ZKL_GUID_OWNER_AT;
     } while (number == 0 || zkl_receiver_find(receivers, number));
     return number;
 }
 
 void zkl_receiver_enter(zkl_receivers *receivers, zkl_receiver *receiver) {
     zkl_receiver_leave(receivers, receiver);
-    receiver->id = receivers->last = draw(receivers);
+    receiver->id = draw(receivers, receiver);
     zkl_table_add(&receivers->table, &receiver->item);
 }
 

@@ -201,6 +201,7 @@ local function begin(job)
     return nil
   end
   job.runs_in = owner.reference(thread or owner.main)
+  if thread then owner.share_number(thread, job) end
   job.number = job.number + 1
   return hold
 end

@@ -21,6 +21,33 @@ describe("a mutex", function()
   --- The other process holds the lock.
   local function taken(at) return assert(other:acquire(at or path, PATIENCE)) end
 
+  --- The number of the owner in the name of a node.
+  local function owner_in(name)
+    local high, low = name:match("^_c_%x+%-%x+%-4%x+%-8(%x+)%-(%x%x)%x+%-")
+    return tonumber(high .. low, 16)
+  end
+
+  it("shows in its node's name which owner of the client it is", function()
+    local locks, seen = { client:mutex(path .. "/a"), client:mutex(path .. "/b") }, {}
+    for _, who in ipairs { "one", "two", "one" } do
+      local numbers = {}
+      for i, lock in ipairs(locks) do
+        assert(lock:acquire(PATIENCE, who))
+        numbers[i] = owner_in(here:nodes(lock:path())[1])
+        assert(lock:release(who))
+      end
+      assert(client:flush(PATIENCE))
+      assert.equal(numbers[1], numbers[2])
+      seen[#seen + 1] = numbers[1]
+    end
+    assert.equal(seen[1], seen[3])
+    assert.not_equal(seen[1], seen[2])
+    assert.is_true(seen[1] > 0 and seen[2] > 0)
+    local lease = assert(client:semaphore(path .. "/s", 1):acquire(PATIENCE))
+    assert.equal(0, owner_in(here:nodes(path .. "/s/leases")[1]))
+    assert(lease:release())
+  end)
+
   describe("acquired and released", function()
     it("is held by one process at a time", function()
       local lock = client:mutex(path)

@@ -269,6 +269,9 @@ static void no_join_takes_terms_that_are_none(void) {
     terms.slow = -1;
     CHECK_INT(join("/a", &terms), ZKL_BAD_ARGUMENT);
     terms = terms_of(ZKL_KIND_LOCK);
+    terms.owner = ZKL_OWNER_MOST + 1;
+    CHECK_INT(join("/a", &terms), ZKL_BAD_ARGUMENT);
+    terms = terms_of(ZKL_KIND_LOCK);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         terms.sharing = &wrong[i];
         CHECK_INT(join("/a", &terms), ZKL_BAD_ARGUMENT);

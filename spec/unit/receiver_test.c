@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "port/receiver.h"
+#include "recipe/znode.h"
 
 #include <string.h>
 
@@ -58,6 +59,18 @@ static void leaving_twice_is_fine(void) {
     CHECK_INT(receivers.table.count, 0);
 }
 
+/* Also beside one of the same owner, or of another one, that has the next number. */
+static void a_node_s_number_shows_its_owner(void) {
+    for (uint32_t i = 0; i < 100; i++) {
+        pool[i].names_node = true;
+        pool[i].owner = i % 3 ? 0xfffff - i % 3 : 0;
+        zkl_receiver_enter(&receivers, &pool[i]);
+        CHECK_INT(pool[i].id >> 40, pool[i].owner);
+        CHECK((pool[i].id & ZKL_GUID_RANDOM) != 0);
+        CHECK(zkl_receiver_find(&receivers, pool[i].id) == &pool[i]);
+    }
+}
+
 static void many_are_told_apart(void) {
     static uint64_t gone[sizeof pool / sizeof *pool];
     const size_t many = sizeof pool / sizeof *pool;
@@ -80,6 +93,7 @@ int main(int argc, char **argv) {
         {"entering again makes the former number stale", entering_again_makes_the_old_number_stale},
         {"no receiver gets the number of another", no_number_comes_twice},
         {"leaving twice is fine", leaving_twice_is_fine},
+        {"a node's number shows its owner", a_node_s_number_shows_its_owner},
         {"a thousand receivers are told apart", many_are_told_apart},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, end);

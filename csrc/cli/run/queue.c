@@ -116,7 +116,8 @@ static bool join(struct session *session) {
     const zkl_terms terms = {.kind = options->kind,
                              .permits = (uint32_t)options->permits,
                              .deadline = deadline_of(session),
-                             .once = is_single_try(options)};
+                             .once = is_single_try(options),
+                             .owner = 1};
     zkl_client *client = session->connection.client;
     zkl_status status;
     session->tag = cli_connection_tag(&session->connection);

@@ -152,6 +152,47 @@ function owner.reference(value)
   return reference
 end
 
+-- ---- numbers ------------------------------------------------------------------------------------
+
+local NUMBERS = 1048575 -- ZKL_OWNER_MOST
+local VALUES_MOST = 10000
+
+--- The numbers of owners. Those of strings, numbers and booleans are never collected: beyond VALUES_MOST the older
+--- ones are forgotten, unless they are asked for again.
+local numbers = setmetatable({}, { __mode = "k" })
+local values, former, count, latest = {}, {}, 0, 0
+
+local function next_number()
+  latest = latest % NUMBERS + 1
+  return latest
+end
+
+local function number_of_value(value)
+  local number = former[value] or next_number()
+  if count == VALUES_MOST then values, former, count = {}, values, 0 end
+  values[value], count = number, count + 1
+  return number
+end
+
+--- The owner's number, from 1, which the names of its nodes show: other processes see by it which nodes belong
+--- together. After a million owners it comes again. 0: the owner was collected.
+---@return integer number
+function owner.number(value)
+  if rawequal(value, nil) then return 0 end
+  local number = numbers[value] or values[value]
+  if number then return number end
+  local kind = type(value)
+  if kind == "string" or kind == "number" or kind == "boolean" then return number_of_value(value) end
+  number = next_number()
+  numbers[value] = number
+  return number
+end
+
+--- The coroutine keeps what the other owner holds for as long as it runs.
+function owner.share_number(thread, other)
+  numbers[thread] = owner.number(other)
+end
+
 --- The reference to the owner, if the C core can see whether this owner is the one that runs
 --- (`LockPath:show`); otherwise false.
 ---@param client zklock.Client
