@@ -1,10 +1,11 @@
 -- SPDX-License-Identifier: MIT
---- docs/compatibility.md names what is there: specs, all Luas and machines of the Makefile, what the sources use. #once
+--- docs/compatibility.md and docs/internals/platforms.md name what is there: specs, all Luas and machines of the
+--- Makefile, what the sources use. #once
 
 local file = require "spec.support.file"
 local lfs = require "lfs"
 
-local PAGE = "docs/compatibility.md"
+local pages = file.read("docs/compatibility.md") .. "\n" .. file.read("docs/internals/platforms.md")
 
 --- Calls fn with the text of each C source below the folder.
 local function each_source(folder, fn)
@@ -20,7 +21,7 @@ end
 
 --- The rows of the tables below that heading: each a list of cells.
 local function rows(title)
-  local text = (file.read(PAGE) .. "\n## "):match("\n## " .. title .. "\n(.-)\n## ")
+  local text = (pages .. "\n## "):match("\n## " .. title .. "\n(.-)\n## ")
   local found = {}
   for line in assert(text, title):gmatch("\n(|[^\n]*)") do
     local cells = {}
@@ -39,7 +40,7 @@ end
 describe("the page on compatibility #once", function()
   it("names specs that exist", function()
     local count = 0
-    for path in file.read(PAGE):gmatch("`(spec/[^`]*)`") do
+    for path in pages:gmatch("`(spec/[^`]*)`") do
       assert.is_truthy(lfs.attributes(path), path)
       count = count + 1
     end
@@ -47,10 +48,9 @@ describe("the page on compatibility #once", function()
   end)
 
   it("has each Lua of make test and make test-all, and says who tries it", function()
-    local text = file.read(PAGE)
     for lua in words_of("LUAS", "Makefile") do
       local name = lua == "luajit" and "LuaJIT 2.1" or lua
-      assert.is_truthy(text:find("\n| " .. name:gsub("%p", "%%%0") .. "[^\n]*`make test[-al]*`"), name)
+      assert.is_truthy(pages:find("\n| " .. name:gsub("%p", "%%%0") .. "[^\n]*`make test[-al]*`"), name)
     end
   end)
 
@@ -68,9 +68,8 @@ describe("the page on compatibility #once", function()
   end)
 
   it("has each unit test that is left out", function()
-    local text = file.read(PAGE)
     for name in words_of("LEFT_OUT_qemu", "tools/make/platforms.mk") do
-      assert.is_truthy(text:find("`" .. name .. "` in qemu-user", 1, true), name)
+      assert.is_truthy(pages:find("`" .. name .. "` in qemu-user", 1, true), name)
       assert.is_truthy(lfs.attributes("spec/unit/" .. name .. ".c") or name:find("^fuzz_"), name)
     end
   end)
