@@ -628,19 +628,20 @@ ZKL_API double zkl_validity(zkl_contender *contender);
  * shared node then ends with this hold, because the caller may guard late writes by it. */
 ZKL_API bool zkl_node_at(zkl_contender *contender, size_t index, char *path, size_t size);
 #define ZKL_NODE_PATH 4608
-/* The path of the node with which it waits, in the first of its lines. Changes nothing. false: it
- * does not wait, or has no node now; or the path does not fit. */
-ZKL_API bool zkl_waiting_node(zkl_contender *contender, char *path, size_t size);
-/* The nodes in front of a waiter, as the client has last listed them; this call sends nothing. */
+/* The nodes in front of a waiter, in the line in which it waits now, as the client has last listed
+ * them. A semaphore's callers take their leases one after the other: first they wait in the line of
+ * those, then for leases. */
 typedef struct zkl_front {
-    size_t ahead;   /* nodes that keep it waiting */
-    bool own;       /* the nearest of them is a node of this client */
-    char next[256]; /* the name of that one, truncated; "" if there is none */
-    /* the first node's data, truncated, if a warning of a slow wait has read it; else "" */
-    char holder[160];
+    size_t ahead;   /* nodes that keep it waiting; of leases: how many have to go */
+    size_t of;      /* nodes that wait or hold there, its own among them */
+    size_t path;    /* of a multilock: the index of the path in whose line it waits; else 0 */
+    bool own;       /* the nearest node in front is one of this client */
+    char next[256]; /* the name of that one, truncated; "" if there is none, and for leases */
+    bool read;      /* a warning of a slow wait, or zkl_query_front, has read the holder's data: */
+    char holder[160]; /* truncated; "" if they were not read */
 } zkl_front;
-/* false: it does not wait, or no list has shown its node; or it is in no line itself: a multilock,
- * leases, a caller that shares a node. */
+/* Sends nothing. false: it does not wait, or no list has shown its node; then only `path` says
+ * something, also of a multilock that has failed: where its wait ended. */
 ZKL_API bool zkl_front_of(zkl_contender *contender, zkl_front *front);
 
 #define ZKL_WHY_TEXT 600 /* bytes */
@@ -660,6 +661,11 @@ ZKL_API zkl_query *zkl_query_flush(zkl_client *client, uint64_t tag, zkl_nanos d
 /* Does the contender hold, with validity above 0? ZKL_OK, ZKL_LOST, which also says that it never
  * held; ZKL_CLOSED; at the deadline ZKL_TIMEOUT or ZKL_DISCONNECTED. */
 ZKL_API zkl_query *zkl_query_validity(zkl_contender *contender, uint64_t tag, zkl_nanos deadline);
+/* Reads what zkl_front_of then says of a waiter: the line, if the latest list is older than a
+ * second, and the holder's data, once for each holder however many callers of this client ask.
+ * ZKL_OK: so far as possible, or it no longer waits; ZKL_CLOSED; at the deadline ZKL_TIMEOUT or
+ * ZKL_DISCONNECTED. */
+ZKL_API zkl_query *zkl_query_front(zkl_contender *contender, uint64_t tag, zkl_nanos deadline);
 /* Lists the participants of the line, or of the leases' directory. ZKL_OK: zkl_participant_at
  * returns them; there are none if there is no such node. ZKL_BAD_ARGUMENT: the path is not valid.
  * Also ZKL_ACCESS_DENIED, ZKL_TOO_MANY, ZKL_AUTH_FAILED, ZKL_CLOSED, ZKL_NO_MEMORY; at the deadline

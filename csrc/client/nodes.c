@@ -3,12 +3,9 @@
 #include "client/client_state.h"
 
 #include "client/access.h"
-#include "line/line_state.h"
-#include "line/slow.h"
+#include "line/front.h"
 #include "nodes/node_request.h"
 #include "nodes/node_watch.h"
-#include "recipe/snapshot.h"
-#include "recipe/verdict.h"
 #include "zklock.h"
 
 #include <stdio.h>
@@ -157,40 +154,19 @@ bool zkl_node_at(zkl_contender *contender, size_t index, char *path, size_t size
     return fits;
 }
 
-bool zkl_waiting_node(zkl_contender *contender, char *path, size_t size) {
-    zkl_client *client = zkl_client_of(contender->context);
-    if (!zkl_client_begin(client))
-        return false;
-    const zkl_contender *part =
-        contender->phase == ZKL_WAITING ? contender->call->part(contender, 0) : NULL;
-    const bool there = part && part->phase == ZKL_WAITING && part->node == ZKL_NODE_THERE;
-    const bool fits = there && spell(client, part, path, size);
-    zkl_client_unlock(client);
-    return fits;
-}
-
-static bool look_ahead(const zkl_contender *c, zkl_front *front) {
-    const zkl_snapshot *snapshot = &c->line->snapshot;
-    const size_t own = zkl_snapshot_find(snapshot, c->name);
-    if (own == ZKL_NOT_FOUND)
-        return false;
-    const zkl_ahead ahead = zkl_verdict_ahead(snapshot->children, own);
-    *front = (zkl_front){.ahead = ahead.count};
-    if (ahead.nearest == ZKL_NOBODY)
-        return true;
-    const zkl_child *next = &snapshot->children[ahead.nearest];
-    front->own = next->mine != NULL;
-    snprintf(front->next, sizeof front->next, "%s", next->name);
-    snprintf(front->holder, sizeof front->holder, "%s", zkl_slow_owner(c));
-    return true;
-}
-
 bool zkl_front_of(zkl_contender *contender, zkl_front *front) {
     zkl_client *client = zkl_client_of(contender->context);
     if (!zkl_client_begin(client))
         return false;
-    const bool known = contender->phase == ZKL_WAITING && contender->line &&
-                       contender->node == ZKL_NODE_THERE && look_ahead(contender, front);
+    const zkl_view view = zkl_view_of(contender);
+    const zkl_child *next = view.next;
+    *front = (zkl_front){.ahead = view.ahead.count,
+                         .of = view.ahead.of,
+                         .path = view.waits.index,
+                         .own = next && next->mine,
+                         .read = view.identifier != NULL};
+    snprintf(front->next, sizeof front->next, "%s", next ? next->name : "");
+    snprintf(front->holder, sizeof front->holder, "%s", front->read ? view.identifier : "");
     zkl_client_unlock(client);
-    return known;
+    return view.listed;
 }

@@ -45,11 +45,20 @@ zkl_query *zkl_query_flush(zkl_client *client, uint64_t tag, zkl_nanos deadline)
     return query;
 }
 
-zkl_query *zkl_query_validity(zkl_contender *contender, uint64_t tag, zkl_nanos deadline) {
-    zkl_query *query = make(zkl_client_of(contender->context), ZKL_QUERY_VALIDITY, tag);
+static zkl_query *ask_about(zkl_contender *contender, zkl_query_kind asked, uint64_t tag,
+                            zkl_nanos deadline) {
+    zkl_query *query = make(zkl_client_of(contender->context), asked, tag);
     if (query)
         query->ask.held = contender;
     return start(query, deadline);
+}
+
+zkl_query *zkl_query_validity(zkl_contender *contender, uint64_t tag, zkl_nanos deadline) {
+    return ask_about(contender, ZKL_QUERY_VALIDITY, tag, deadline);
+}
+
+zkl_query *zkl_query_front(zkl_contender *contender, uint64_t tag, zkl_nanos deadline) {
+    return ask_about(contender, ZKL_QUERY_FRONT, tag, deadline);
 }
 
 static zkl_query *ask_at(zkl_client *client, zkl_query_kind asked, const char *path, bool leases,

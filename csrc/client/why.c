@@ -4,10 +4,7 @@
 
 #include "base/text.h"
 #include "line/contender.h"
-#include "line/line_state.h"
-#include "line/slow.h"
-#include "recipe/snapshot.h"
-#include "recipe/verdict.h"
+#include "line/front.h"
 #include "zklock.h"
 
 #include <stdarg.h>
@@ -65,16 +62,14 @@ static void add_own(sentence *s, const zkl_contender *c) {
 }
 
 /* A node of another client. The data of the first node may be known. */
-static void add_other(sentence *s, const zkl_contender *c, const zkl_child *next) {
-    const zkl_snapshot *snapshot = &c->line->snapshot;
-    const size_t first = zkl_verdict_holder(snapshot->children, snapshot->count, c->terms.kind);
-    const char *holder = zkl_slow_owner(c);
-    const bool is_first = next == &snapshot->children[first];
+static void add_other(sentence *s, const zkl_view *view) {
+    const bool is_first = view->next == view->holder;
+    const bool known = view->identifier && view->identifier[0];
     add(s, ", behind ");
-    add_shown(s, is_first && holder[0] ? holder : next->name);
-    if (!is_first && holder[0]) {
+    add_shown(s, is_first && known ? view->identifier : view->next->name);
+    if (!is_first && known) {
         add(s, "; ");
-        add_shown(s, holder);
+        add_shown(s, view->identifier);
         add(s, " is first");
     }
 }
@@ -89,56 +84,35 @@ static void add_doubt(sentence *s, const zkl_client *client) {
 }
 
 /* A contender with a node that a list has shown. */
-static void add_position(sentence *s, const zkl_client *client, const zkl_contender *c,
-                         size_t own) {
-    const zkl_snapshot *snapshot = &c->line->snapshot;
-    const zkl_ahead ahead = zkl_verdict_ahead(snapshot->children, own);
-    add_place(s, ahead.count + 1, snapshot->count);
-    if (ahead.nearest == ZKL_NOBODY)
+static void add_position(sentence *s, const zkl_client *client, const zkl_view *view) {
+    add_place(s, view->ahead.count + 1, view->ahead.of);
+    if (!view->next)
         add_doubt(s, client);
-    else if (snapshot->children[ahead.nearest].mine)
-        add_own(s, snapshot->children[ahead.nearest].mine);
+    else if (view->next->mine)
+        add_own(s, view->next->mine);
     else
-        add_other(s, c, &snapshot->children[ahead.nearest]);
-}
-
-/* A contender that is in a line itself. */
-static void add_wait_in_line(sentence *s, const zkl_client *client, const zkl_contender *c) {
-    const zkl_snapshot *snapshot = &c->line->snapshot;
-    const size_t own =
-        c->node == ZKL_NODE_THERE ? zkl_snapshot_find(snapshot, c->name) : ZKL_NOT_FOUND;
-    if (c->node == ZKL_NODE_UNKNOWN)
-        add(s, "the answer to its create was lost: a list is to show whether its node is there");
-    else if (own == ZKL_NOT_FOUND)
-        add(s, "its node is not in line yet");
-    else if (c->terms.kind == ZKL_KIND_LEASE)
-        add(s, "waits for a lease: %zu are taken or asked for, of %u permits", snapshot->count,
-            (unsigned)c->terms.permits);
-    else
-        add_position(s, client, c, own);
-}
-
-/* The first one of its parts that waits; NULL: none. Of a contender in a line: itself. */
-static const zkl_contender *waiting_part(const zkl_contender *c) {
-    const zkl_contender *part;
-    for (size_t i = 0; (part = c->call->part(c, i)); i++)
-        if (part->phase == ZKL_WAITING)
-            return part;
-    return NULL;
+        add_other(s, view);
 }
 
 static void add_wait(sentence *s, const zkl_client *client, const zkl_contender *c) {
-    const zkl_contender *part = waiting_part(c);
-    const double seconds = zkl_clock_seconds(zkl_context_now(c->context) - c->since);
-    if (part && part->line)
-        add_wait_in_line(s, client, part);
-    else if (c->call->part(c, 0))
-        add(s, "another caller of this client has its turn");
-    else if (c->terms.kind == ZKL_KIND_LEASE)
-        add(s, "behind others that take leases");
-    else
+    const zkl_view view = zkl_view_of(c);
+    const zkl_contender *node = view.waits.node;
+    if (!node)
         add(s, "in no line now: it is about to queue anew");
-    add(s, "; it has waited for %.1f s", seconds);
+    else if (node->phase != ZKL_WAITING)
+        add(s, "another caller of this client has its turn");
+    else if (node->terms.kind != c->terms.kind)
+        add(s, "behind others that take leases");
+    else if (node->node == ZKL_NODE_UNKNOWN)
+        add(s, "the answer to its create was lost: a list is to show whether its node is there");
+    else if (!view.listed)
+        add(s, "its node is not in line yet");
+    else if (node->terms.kind == ZKL_KIND_LEASE)
+        add(s, "waits for a lease: %zu are taken or asked for, of %u permits", view.ahead.of,
+            (unsigned)node->terms.permits);
+    else
+        add_position(s, client, &view);
+    add(s, "; it has waited for %.1f s", zkl_clock_seconds(zkl_context_now(c->context) - c->since));
 }
 
 /* No server is in reach. */

@@ -43,7 +43,38 @@ static void node_wanted(zkl_contender *part) {
 
 /* ---- the head's changes of state ---- */
 
+/* Of two parts that have ended, returns the one that says more: a failure ends the whole, but after
+ * a loss it enters again. */
+static const zkl_contender *worse(const zkl_contender *a, const zkl_contender *b) {
+    if (!b || b->phase != ZKL_OVER)
+        return a;
+    return !a || a->outcome == ZKL_LOST ? b : a;
+}
+
+static const zkl_contender *ended_part(const zkl_compound_lock *lock) {
+    const zkl_contender *ended = worse(NULL, lock->gate);
+    for (size_t i = 0; i < lock->count; i++)
+        ended = worse(ended, lock->parts[i]);
+    return ended;
+}
+
+/* The part that has ended the wait, or else the first one that waits; `count`: none. */
+static size_t busy_part(const zkl_compound_lock *lock) {
+    const zkl_contender *ended = ended_part(lock);
+    size_t i = 0;
+    while (i < lock->count && (ended ? lock->parts[i] != ended
+                                     : !lock->parts[i] || lock->parts[i]->phase != ZKL_WAITING))
+        i++;
+    return i;
+}
+
+/* The index of the path that the host has given. */
+static size_t path_of(const zkl_compound_lock *lock, size_t part) {
+    return lock->leases || part == lock->count ? 0 : part;
+}
+
 static void fail(zkl_compound_lock *lock, zkl_status status) {
+    lock->busy = path_of(lock, busy_part(lock));
     zkl_parts_let_all_go(lock);
     zkl_contender_failed(&lock->head, status);
 }
@@ -127,21 +158,6 @@ static void want_nodes(zkl_compound_lock *lock) {
 }
 
 /* ---- steps ---- */
-
-/* Of two parts that have ended, returns the one that says more: a failure ends the whole, but after
- * a loss it enters again. */
-static const zkl_contender *worse(const zkl_contender *a, const zkl_contender *b) {
-    if (!b || b->phase != ZKL_OVER)
-        return a;
-    return !a || a->outcome == ZKL_LOST ? b : a;
-}
-
-static const zkl_contender *ended_part(const zkl_compound_lock *lock) {
-    const zkl_contender *ended = worse(NULL, lock->gate);
-    for (size_t i = 0; i < lock->count; i++)
-        ended = worse(ended, lock->parts[i]);
-    return ended;
-}
 
 static bool all_held(const zkl_compound_lock *lock) {
     for (size_t i = 0; i < lock->count; i++)
@@ -253,17 +269,22 @@ static const char *path(const zkl_contender *head) {
     return ZKL_CONTAINER_OF(head, const zkl_compound_lock, head)->paths[0];
 }
 
-static zkl_line *waits_in(const zkl_contender *head) {
+/* The holder of the gate waits for leases, perhaps in this client. */
+static zkl_waits waits_at_gate(const zkl_compound_lock *lock) {
+    zkl_line *leases = zkl_lines_find(lock->lines, lock->paths[1]);
+    return (zkl_waits){lock->gate, leases && leases->snapshot.count ? leases : lock->gate->line, 0};
+}
+
+static zkl_waits waits(const zkl_contender *head) {
     const zkl_compound_lock *lock = ZKL_CONTAINER_OF(head, const zkl_compound_lock, head);
-    if (lock->gate && lock->gate->phase == ZKL_WAITING) {
-        /* who holds the gate waits for leases, perhaps in this client */
-        zkl_line *leases = zkl_lines_find(lock->lines, lock->paths[1]);
-        return leases && leases->snapshot.count ? leases : lock->gate->line;
-    }
-    for (size_t i = 0; i < lock->count; i++)
-        if (lock->parts[i] && lock->parts[i]->phase == ZKL_WAITING)
-            return lock->parts[i]->line;
-    return NULL;
+    if (head->phase != ZKL_WAITING)
+        return (zkl_waits){.index = lock->busy};
+    if (lock->gate && lock->gate->phase == ZKL_WAITING)
+        return waits_at_gate(lock);
+    const size_t i = busy_part(lock);
+    if (i == lock->count)
+        return (zkl_waits){0};
+    return (zkl_waits){lock->parts[i], lock->parts[i]->line, path_of(lock, i)};
 }
 
 static void free_lock(zkl_contender *head) {
@@ -307,7 +328,7 @@ static zkl_contender *start(zkl_compound_lock *lock, uint64_t tag, const zkl_ter
         .drop = drop,
         .free = free_lock,
         .part = part,
-        .waits_in = waits_in,
+        .waits = waits,
         .heard = zkl_parts_heard,
         .path = path,
     };

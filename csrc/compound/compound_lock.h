@@ -23,7 +23,8 @@ struct zkl_compound_lock {
     zkl_contender **parts; /* NULL: the part is not in its line yet */
     size_t count;
 
-    bool dirty; /* in common->dirty_compounds */
+    size_t busy; /* its wait has failed: the index of the path where */
+    bool dirty;  /* in common->dirty_compounds */
     zkl_list_item item;
     bool wanted;      /* the parts' nodes have to be created */
     unsigned entries; /* how often it has entered its lines again */

@@ -10,11 +10,11 @@
 #include "paths/directories.h"
 #include "line/doubt.h"
 #include "line/evaluate.h"
+#include "line/front.h"
 #include "line/outbox.h"
 #include "line/parents.h"
 #include "line/recover.h"
 #include "line/send.h"
-#include "line/slow.h"
 #include "paths/watch_budget.h"
 #include "port/wire.h"
 #include "recipe/snapshot.h"
@@ -75,7 +75,7 @@ static void list_answered(zkl_line *line, const zkl_reply *reply, bool watch) {
         zkl_leave_fail_waiting(line, zkl_status_of(reply->rc));
         zkl_line_retry_later(line); /* a lost node is searched for as long as the session lives */
     }
-    zkl_slow_listed(line, reply->rc == ZOK || reply->rc == ZNONODE);
+    zkl_front_listed(line, reply->rc == ZOK || reply->rc == ZNONODE);
 }
 
 static void acl_answered(zkl_line *line, const zkl_reply *reply) {

@@ -58,6 +58,13 @@ typedef enum zkl_testimony {
     ZKL_TESTIMONY_ONLY  /* it did, with no other node, and so did others perhaps */
 } zkl_testimony;
 
+/* Where a contender waits. */
+typedef struct zkl_waits {
+    const zkl_contender *node; /* the one in a line with whose node it waits; NULL: none now */
+    zkl_line *line;            /* whose holder it waits for; NULL: none now */
+    size_t index;              /* of the path of a multilock */
+} zkl_waits;
+
 /* The host's calls on a contender: one in a line, or the head of a compound (compound.c). */
 typedef struct zkl_contender_table {
     zkl_status (*release)(zkl_contender *c);
@@ -73,8 +80,8 @@ typedef struct zkl_contender_table {
     /* A caller that guards writes by the node of this hold may write after it: the node ends with
      * the hold. NULL: it does anyway. */
     void (*seal)(zkl_contender *c);
-    /* While it waits: the line in which it waits; NULL: in none now. */
-    zkl_line *(*waits_in)(const zkl_contender *c);
+    /* While it waits, or once its wait has failed. */
+    zkl_waits (*waits)(const zkl_contender *c);
     /* For a contender in doubt that is in no line. It does not check the node again. */
     zkl_testimony (*heard)(zkl_contender *c, const zkl_contender *witness);
     /* For the trace: the path of its line, with the chroot; of a compound, the first one. */

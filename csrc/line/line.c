@@ -10,10 +10,10 @@
 #include "line/evaluate.h"
 #include "line/events.h"
 #include "line/followers.h"
+#include "line/front.h"
 #include "line/parents.h"
 #include "line/recover.h"
 #include "line/send.h"
-#include "line/slow.h"
 #include "paths/node_budget.h"
 #include "paths/watch_budget.h"
 #include "port/receiver.h"
@@ -56,7 +56,7 @@ void zkl_line_free(zkl_line *line) {
     zkl_timer_clear(&line->context->timers, &line->retry);
     zkl_receiver_leave(&line->context->receivers, &line->receiver);
     zkl_parents_done(&line->parents);
-    zkl_slow_forget(line);
+    zkl_front_forget(line);
     zkl_snapshot_clear(&line->snapshot);
     free(line->path);
     free(line);
@@ -112,8 +112,8 @@ static const char *path(const zkl_contender *c) {
     return c->line->path;
 }
 
-static zkl_line *waits_in(const zkl_contender *c) {
-    return c->line;
+static zkl_waits waits(const zkl_contender *c) {
+    return (zkl_waits){c, c->line, 0};
 }
 
 static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *terms,
@@ -126,7 +126,7 @@ static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *
         .drop = zkl_line_drop,
         .free = free_contender,
         .part = part,
-        .waits_in = waits_in,
+        .waits = waits,
         .path = path,
     };
     zkl_contender *c = calloc(1, sizeof *c);
@@ -348,7 +348,7 @@ static void lose_handle(zkl_line *line) {
     line->common->watch_budget.bytes -= zkl_line_watched_bytes(line);
     zkl_snapshot_clear(&line->snapshot);
     zkl_acl_check_forget(line);
-    zkl_slow_unlink(line);
+    zkl_front_unlink(line);
     line->list_sent = false;
     zkl_line_set_directory_watch(line, ZKL_WATCH_NONE);
     zkl_receiver_enter(&line->context->receivers, &line->receiver);

@@ -95,7 +95,7 @@ struct zkl_line {
     zkl_timer retry;
     zkl_nanos pause; /* the latest pause before that */
 
-    struct zkl_first_node *first; /* NULL: nobody wanted to know who holds (slow.h) */
+    struct zkl_first_node *first; /* NULL: nobody wanted to know who holds (front.h) */
 
     zkl_table_item item; /* lines->by_path */
     zkl_list_item quiet; /* common->idle */

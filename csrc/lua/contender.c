@@ -203,14 +203,15 @@ static int contender_nodes(lua_State *L) {
     return 1;
 }
 
-/* contender:front() -> the name of the next node in front, or nil; how many there are; true if that
- * one is this client's own; the data of the first one, or "". Nothing: not known */
+/* contender:front() -> the name of the next node in front, or nil: there is none, or it waits for a
+ * lease; how many there are; true if that one is this client's own; the holder's data, or "".
+ * Nothing: not known */
 static int contender_front(lua_State *L) {
     zkl_contender *contender = check(L);
     zkl_front front;
     if (!contender || !zkl_front_of(contender, &front))
         return 0;
-    if (front.ahead)
+    if (front.next[0])
         lua_pushstring(L, front.next);
     else
         lua_pushnil(L);

@@ -47,6 +47,25 @@ static void check_validity(zkl_ask *ask) {
         zkl_ask_answer(ask, ZKL_OK);
 }
 
+/* No list may come any more. */
+static void check_front(zkl_ask *ask) {
+    if (!ask->held || ask->held->phase != ZKL_WAITING)
+        zkl_ask_answer(ask, ZKL_OK);
+}
+
+static void front_known(zkl_holder_look *look, zkl_line *line, const char *why) {
+    (void)line, (void)why;
+    zkl_ask_answer(&ZKL_CONTAINER_OF(look, zkl_query, look)->ask, ZKL_OK);
+}
+
+static void begin_front(zkl_ask *ask) {
+    zkl_holder_look *look = &query_of(ask)->look;
+    look->c = ask->held;
+    look->known = front_known;
+    if (ask->held->phase == ZKL_WAITING)
+        zkl_holder_look_begin(look, true);
+}
+
 static void check_participants(zkl_ask *ask) {
     zkl_listing *listing = &query_of(ask)->listing;
     if (zkl_ask_end_unreached(ask))
@@ -90,10 +109,12 @@ static void stop(zkl_ask *ask) {
 
 static zkl_status end(zkl_ask *ask, zkl_status status) {
     stop(ask);
+    zkl_holder_look_end(&query_of(ask)->look);
     return status;
 }
 
 static void free_query(zkl_ask *ask) {
+    zkl_holder_look_end(&query_of(ask)->look);
     zkl_revocation_stop(&query_of(ask)->revocation, ask->all->context);
     zkl_listing_free(&query_of(ask)->listing);
     zkl_audit_free(&query_of(ask)->audit);
@@ -105,6 +126,7 @@ zkl_query *zkl_query_new(zkl_queries *all, zkl_query_kind asked, uint64_t tag) {
         [ZKL_QUERY_SESSION] = {begin, check_session, NULL, end, free_query},
         [ZKL_QUERY_FLUSH] = {begin, check_flush, NULL, end, free_query},
         [ZKL_QUERY_VALIDITY] = {begin, check_validity, NULL, end, free_query},
+        [ZKL_QUERY_FRONT] = {begin_front, check_front, NULL, end, free_query},
         [ZKL_QUERY_PARTICIPANTS] = {begin, check_participants, NULL, end, free_query},
         [ZKL_QUERY_REVOKE] = {begin, check_revoke, NULL, end, free_query},
         [ZKL_QUERY_CHECK] = {begin, check_audit, NULL, end, free_query},

@@ -6,6 +6,7 @@
 
 #include "ask/ask.h"
 #include "line/contender.h"
+#include "line/front.h"
 #include "query/audit.h"
 #include "query/revocation.h"
 
@@ -18,14 +19,16 @@ typedef enum zkl_query_kind {
     ZKL_QUERY_SESSION,
     ZKL_QUERY_FLUSH,
     ZKL_QUERY_VALIDITY,
+    ZKL_QUERY_FRONT,
     ZKL_QUERY_PARTICIPANTS,
     ZKL_QUERY_REVOKE,
     ZKL_QUERY_CHECK
 } zkl_query_kind;
 
 struct zkl_query {
-    zkl_ask ask; /* VALIDITY: with `held` */
+    zkl_ask ask; /* VALIDITY, FRONT: with `held` */
     zkl_queries *all;
+    zkl_holder_look look;      /* FRONT */
     uint64_t departures;       /* FLUSH: how many contenders had departed when the host asked */
     zkl_listing listing;       /* PARTICIPANTS, REVOKE */
     zkl_revocation revocation; /* REVOKE */

@@ -53,10 +53,15 @@ static zkl_verdict without_blocker(zkl_outcome outcome) {
     return (zkl_verdict){.outcome = outcome, .blocker = ZKL_NOBODY, .second = ZKL_NOBODY};
 }
 
-static zkl_verdict of_lease(const zkl_child *children, size_t count, size_t permits) {
+static size_t count_leases(const zkl_child *children, size_t count) {
     size_t leases = 0;
     for (size_t i = 0; i < count; i++)
         leases += children[i].kind == ZKL_KIND_LEASE;
+    return leases;
+}
+
+static zkl_verdict of_lease(const zkl_child *children, size_t count, size_t permits) {
+    const size_t leases = count_leases(children, count);
     return without_blocker(leases <= permits ? ZKL_VERDICT_GRANTED : ZKL_VERDICT_FULL);
 }
 
@@ -133,8 +138,11 @@ zkl_verdict zkl_verdict_of(const zkl_child *children, size_t count, size_t own, 
     return (zkl_verdict){ZKL_VERDICT_WAIT, blocker, nearest_before(children, blocker, own)};
 }
 
-zkl_ahead zkl_verdict_ahead(const zkl_child *children, size_t own) {
-    zkl_ahead ahead = {.nearest = nearest_before(children, own, own)};
+zkl_ahead zkl_verdict_ahead(const zkl_child *children, size_t count, size_t own, size_t permits) {
+    const size_t leases = count_leases(children, count);
+    if (children[own].kind == ZKL_KIND_LEASE)
+        return (zkl_ahead){leases > permits ? leases - permits : 0, ZKL_NOBODY, leases};
+    zkl_ahead ahead = {.nearest = nearest_before(children, own, own), .of = count - leases};
     for (size_t i = ahead.nearest; i != ZKL_NOBODY; i = nearest_before(children, i, own))
         ahead.count++;
     return ahead;

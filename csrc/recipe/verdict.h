@@ -56,12 +56,14 @@ bool zkl_verdict_blocked(zkl_kinds ahead, zkl_kind kind);
 /* The same for one child. */
 bool zkl_verdict_blocks(const zkl_child *ahead, zkl_kind kind);
 
-/* The children, sorted and prepared, that keep the one at `own` waiting. */
+/* How many children, sorted and prepared, keep the one at `own` waiting. Of leases: how many have
+ * to go. */
 typedef struct zkl_ahead {
     size_t count;
-    size_t nearest; /* ZKL_NOBODY: none */
+    size_t nearest; /* ZKL_NOBODY: none, or leases, which have no order */
+    size_t of;      /* how many there are, itself among them, without stray ones */
 } zkl_ahead;
-zkl_ahead zkl_verdict_ahead(const zkl_child *children, size_t own);
+zkl_ahead zkl_verdict_ahead(const zkl_child *children, size_t count, size_t own, size_t permits);
 
 /* The child with which somebody holds, if anybody keeps one of `kind` waiting: the first lease, or
  * for the other kinds the first one that is no lease. ZKL_NOBODY: there is none. */

@@ -86,9 +86,9 @@ static const char *path(const zkl_contender *c) {
     return ZKL_CONTAINER_OF(c, const zkl_sharer, contender)->path;
 }
 
-static zkl_line *waits_in(const zkl_contender *c) {
+static zkl_waits waits(const zkl_contender *c) {
     const zkl_shared_node *shared = ZKL_CONTAINER_OF(c, const zkl_sharer, contender)->shared;
-    return shared ? shared->line : NULL;
+    return shared ? (zkl_waits){shared->contender, shared->line, 0} : (zkl_waits){0};
 }
 
 static const zkl_contender_table sharers = {
@@ -100,7 +100,7 @@ static const zkl_contender_table sharers = {
     .free = free_sharer,
     .part = part,
     .seal = seal,
-    .waits_in = waits_in,
+    .waits = waits,
     .heard = heard,
     .path = path,
 };

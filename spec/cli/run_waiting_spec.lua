@@ -66,6 +66,30 @@ describe("zklock run #once", function()
     says(waiter, "zklock: waiting for " .. line .. ": 2nd of 2, held by db7:4242\n")
   end)
 
+  it("counts what keeps a reader waiting, and names the holder of a read lock", function()
+    holder("-s")
+    start("-x", here.path, "true")
+    here:becomes(2)
+    start("-s", here.path, "true")
+    here:becomes(3)
+    local waiter = start("--verbose", "-s", here.path, "true")
+    says(waiter, "zklock: waiting for " .. here.path .. ": 2nd of 4, held by db7:4242\n")
+  end)
+
+  it("names the path of several that is held, by whom, and that it was busy", function()
+    local also = here.path .. "/also"
+    local one = here:connect { identifier = "db8:1" }
+    assert(one:mutex(also):acquire(here.patience))
+    local path = here.path .. "/path"
+    for option, reason in pairs { ["-n"] = "", ["--wait=0.2"] = " was not free within 0.2 s" } do
+      local try = start(option, "--also", also, path, "true")
+      assert.equal(1, (try:wait(here.patience)))
+      assert.equal("zklock: busy: " .. also .. reason .. "\n", try:stderr())
+    end
+    local waiter = start("--verbose", "--also", also, path, "true")
+    says(waiter, "zklock: waiting for " .. also .. ": 2nd of 2, held by db8:1\n")
+  end)
+
   it("with --verbose says how many permits are taken, and that there is no server", function()
     local one, proxy = holder("--permits", "1"), here:proxy()
     local waiter = here:closes(command.start { "run", "-z", proxy.hosts, "--verbose", "--permits", "1", here.path,

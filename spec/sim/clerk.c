@@ -209,11 +209,10 @@ static sim_place place_of(const sim_caller *c) {
     return (sim_place)place;
 }
 
-/* Its one node, absolute. A holder does not wait. */
+/* Its one node, absolute. */
 static bool own_node(const sim_caller *c, char *full, size_t size) {
     char path[96];
-    if (zkl_waiting_node(c->contender, path, sizeof path) ||
-        !zkl_node_at(c->contender, 0, path, sizeof path))
+    if (!zkl_node_at(c->contender, 0, path, sizeof path))
         return false;
     snprintf(full, size, "%s%s", c->host->chroot, path);
     return true;

@@ -2,6 +2,7 @@
 /* The warning of a wait that takes long: when it comes, what it says, and what it asks for. */
 #include "fake_world.h"
 
+#include "line/front.h"
 #include "line/slow.h"
 
 #include <stdio.h>
@@ -90,7 +91,7 @@ static void a_caller_of_a_place_hears_who_holds(void) {
     fake_wait(zk, AFTER);
     fake_settle_all(zk);
     CHECK_WARNED(1, "db7:4242 holds", fake_node_of(holder));
-    CHECK_TEXT(zkl_slow_owner(c->contender->call->part(c->contender, 0)), "db7:4242");
+    CHECK_TEXT(zkl_view_of(c->contender).identifier, "db7:4242");
 }
 
 static void a_wait_that_ends_before_has_none(void) {

@@ -208,8 +208,8 @@ static size_t count_ahead(const zkl_child *children, size_t own) {
 }
 
 /* The nodes in front of each, and which of them hold. */
-static void check_front(const zkl_child *children, size_t own, zkl_walk *walk) {
-    const zkl_ahead ahead = zkl_verdict_ahead(children, own);
+static void check_front(const zkl_child *children, size_t count, size_t own, zkl_walk *walk) {
+    const zkl_ahead ahead = zkl_verdict_ahead(children, count, own, 1);
     bool holds = true;
     for (size_t i = 0; i < own; i++)
         holds = holds && !is_ahead(children, i, own);
@@ -275,7 +275,7 @@ static void agrees_with_a_look_at_each(void) {
         for (size_t own = 0; own < count; own++) {
             const zkl_verdict v = zkl_verdict_of(children, count, own, 0);
             check_note("round %u, the one at %zu", round, own);
-            check_front(children, own, &walk);
+            check_front(children, count, own, &walk);
             if (is_tied(children, count, own)) {
                 CHECK_INT(v.outcome, ZKL_VERDICT_TIED);
                 continue;

@@ -35,17 +35,16 @@ static bool is_among(const char *nodes, const char *child) {
 
 /* Waits for the answer to the latest request. false: there is none, or the run is to end. */
 static bool await_answer(struct session *session) {
-    return session->waiting.request && cli_session_await(session, ZKL_NEVER, true);
+    return session->request && cli_session_await(session, ZKL_NEVER, true);
 }
 
 static void ask(struct session *session, const char *path) {
-    struct waiting *waiting = &session->waiting;
     zkl_client *client = session->connection.client;
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), session->run->options.connect);
     const zkl_op list = {.kind = ZKL_OP_CHILDREN, .path = path};
-    zkl_node_request_drop(waiting->request);
+    zkl_node_request_drop(session->request);
     const uint64_t tag = cli_connection_ask(&session->connection);
-    waiting->request = path ? zkl_node_do(client, &list, tag, deadline, false)
+    session->request = path ? zkl_node_do(client, &list, tag, deadline, false)
                             : zkl_node_sync(client, tag, deadline, false);
 }
 
@@ -53,7 +52,7 @@ static void ask(struct session *session, const char *path) {
 static bool has_own(struct session *session, const char *path) {
     ask(session, path);
     const zkl_content *content =
-        await_answer(session) ? zkl_node_request_content(session->waiting.request, 0) : NULL;
+        await_answer(session) ? zkl_node_request_content(session->request, 0) : NULL;
     for (size_t i = 0; content && i < content->count; i++)
         if (is_among(session->run->above, content->names[i]))
             return true;
@@ -75,8 +74,8 @@ bool cli_above_check(struct session *session) {
     if (!session->run->above || session->run->options.kind == ZKL_KIND_LEASE)
         return false;
     const char *path = path_of_own(session);
-    zkl_node_request_drop(session->waiting.request);
-    session->waiting = (struct waiting){.request = NULL};
+    zkl_node_request_drop(session->request);
+    session->request = NULL;
     if (!path)
         return false;
     cli_page_end(session->page, EX_DATAERR, "error",

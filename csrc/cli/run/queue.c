@@ -162,6 +162,13 @@ static void await_grant(struct session *session) {
                         zkl_clock_seconds(zkl_now() - began));
 }
 
+/* The path of those given that was not free. */
+static const char *busy_path(const struct session *session) {
+    zkl_front front;
+    zkl_front_of(session->contender, &front);
+    return session->run->options.paths[front.path];
+}
+
 static void end_failed(struct session *session) {
     char why[ZKL_SHORTAGE_TEXT];
     const struct run_options *options = &session->run->options;
@@ -169,10 +176,11 @@ static void end_failed(struct session *session) {
         end_without_servers(session, session->status, "the wait ended without a connection");
     else if (session->status == ZKL_TIMEOUT && is_single_try(options))
         cli_page_end(session->page, (int)options->conflict_code, "busy", "busy: %s",
-                     session->run->shown);
+                     CLI_SHOWN(busy_path(session)));
     else if (session->status == ZKL_TIMEOUT)
         cli_page_end(session->page, (int)options->conflict_code, "busy",
-                     "busy: %s was not free within %g s", session->run->shown, options->wait);
+                     "busy: %s was not free within %g s", CLI_SHOWN(busy_path(session)),
+                     options->wait);
     else if (session->status == ZKL_TOO_BIG &&
              zkl_shortage_text(session->contender, why, sizeof why))
         cli_page_end(session->page, cli_exit_code(session->status), "error", "%s: %s: %s",

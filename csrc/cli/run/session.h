@@ -22,12 +22,10 @@ enum {
 
 #define WAITING_TEXT 512
 
-/* The line as the run knows it while it waits (waiting.c). */
+/* What the run asks and says while it waits (waiting.c). */
 struct waiting {
-    zkl_node_request *request; /* the latest, or NULL */
-    zkl_op_kind kind;          /* of it */
+    zkl_query *query; /* the latest, or NULL */
     zkl_nanos next;
-    size_t place, total; /* 0: not known */
     char said[WAITING_TEXT];
 };
 
@@ -50,6 +48,7 @@ struct session {
     zkl_status status; /* of FAILED */
     zkl_nanos cut_off; /* since when there is no server; 0: there is one */
     struct waiting waiting;
+    zkl_node_request *request; /* of above.c: the latest, or NULL */
 };
 
 /* Waits until something happens, or until the moment, and sees to it. */

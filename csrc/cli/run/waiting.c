@@ -8,7 +8,6 @@
 #include "zklock.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,21 +44,24 @@ static void say_no_server(struct session *session) {
     say(session, text);
 }
 
-/* One more lease may be there: that of the next in line. */
-static bool is_full(const struct session *session) {
-    return session->waiting.total >= (size_t)session->run->options.permits;
-}
-
-static void say_place(struct session *session, const char *holder) {
-    const struct waiting *waiting = &session->waiting;
-    char text[WAITING_TEXT];
-    int used = snprintf(text, sizeof text, "waiting for %s", session->run->shown);
-    if (session->run->options.kind == ZKL_KIND_LEASE && is_full(session))
-        snprintf(text + used, sizeof text - (size_t)used, ": all %" PRId64 " permits are taken",
-                 session->run->options.permits);
-    else if (waiting->place && holder)
-        snprintf(text + used, sizeof text - (size_t)used, ": %zu%s of %zu, held by %s",
-                 waiting->place, ordinal(waiting->place), waiting->total, holder);
+/* Leases have no order. Before it asks for them, one that waits has its place among the others that
+ * do; the holder that is known then has no lease yet. */
+static void say_front(struct session *session) {
+    const struct run_options *options = &session->run->options;
+    const bool semaphore = options->kind == ZKL_KIND_LEASE;
+    char text[WAITING_TEXT], place[64] = "", holder[CLI_TEXT_SHOWN + 16] = "";
+    zkl_front front;
+    const bool waits = zkl_front_of(session->contender, &front) && front.ahead;
+    if (waits && semaphore && !front.next[0])
+        snprintf(place, sizeof place, ": all %" PRId64 " permits are taken", options->permits);
+    else if (waits)
+        snprintf(place, sizeof place, ": %zu%s of %zu", front.ahead + 1, ordinal(front.ahead + 1),
+                 front.of);
+    if (waits && !semaphore && front.read)
+        snprintf(holder, sizeof holder, ", held by %s",
+                 front.holder[0] ? CLI_SHOWN(front.holder) : "an unnamed one");
+    snprintf(text, sizeof text, "waiting for %s%s%s", CLI_SHOWN(options->paths[front.path]), place,
+             holder);
     say(session, text);
 }
 
@@ -72,83 +74,10 @@ static zkl_nanos jitter(void) {
     return (zkl_nanos)(chance % 1024) * (2 * JITTER / 1024) - JITTER;
 }
 
-static void ask(struct session *session, zkl_op_kind kind, const char *path) {
-    struct waiting *waiting = &session->waiting;
-    const zkl_op op = {.kind = kind, .path = path};
-    zkl_node_request_drop(waiting->request);
+static void ask(struct session *session) {
+    zkl_query_drop(session->waiting.query);
     const uint64_t tag = cli_connection_ask(&session->connection);
-    waiting->kind = kind;
-    waiting->request = zkl_node_do(session->connection.client, &op, tag, zkl_now() + PAUSE, true);
-}
-
-static void ask_for_list(struct session *session) {
-    char path[ZKL_NODE_PATH];
-    const bool leases = session->run->options.kind == ZKL_KIND_LEASE;
-    snprintf(path, sizeof path, "%s%s", session->run->options.paths[0], leases ? "/leases" : "");
-    ask(session, ZKL_OP_CHILDREN, path);
-}
-
-/* The sequence of the node with which this session waits; INT_MAX: it is not known. */
-static int32_t own_sequence(const struct session *session) {
-    char node[ZKL_NODE_PATH];
-    int32_t sequence = INT_MAX;
-    if (zkl_waiting_node(session->contender, node, sizeof node))
-        zkl_znode_parse(strrchr(node, '/') + 1, &sequence);
-    return sequence;
-}
-
-/* Counts the nodes of the line, and returns the name of the first; NULL: there is none. Leases are
- * counted for a semaphore, and keep nobody else waiting. */
-static const char *count(struct session *session, const zkl_content *list) {
-    struct waiting *waiting = &session->waiting;
-    const bool semaphore = session->run->options.kind == ZKL_KIND_LEASE;
-    const int32_t own = own_sequence(session);
-    const char *first = NULL;
-    int32_t least = INT_MAX;
-    waiting->place = waiting->total = 0;
-    for (size_t i = 0; list && i < list->count; i++) {
-        int32_t sequence;
-        const zkl_kind kind = zkl_znode_parse(list->names[i], &sequence);
-        if (kind == ZKL_KIND_NONE || (kind == ZKL_KIND_LEASE) != semaphore)
-            continue;
-        waiting->total++;
-        waiting->place += own != INT_MAX && sequence <= own;
-        if (sequence < least) {
-            least = sequence;
-            first = list->names[i];
-        }
-    }
-    return first;
-}
-
-static void see_list(struct session *session) {
-    char node[ZKL_NODE_PATH];
-    const char *first = count(session, zkl_node_request_content(session->waiting.request, 0));
-    const bool semaphore = session->run->options.kind == ZKL_KIND_LEASE;
-    if (!first || semaphore || session->waiting.place < 2) {
-        say_place(session, NULL);
-        return;
-    }
-    snprintf(node, sizeof node, "%s/%s", session->run->options.paths[0], first);
-    ask(session, ZKL_OP_GET, node);
-}
-
-static void see_first(struct session *session) {
-    const zkl_content *content = zkl_node_request_content(session->waiting.request, 0);
-    char *holder = content ? cli_text_shown(content->data, content->length) : NULL;
-    if (holder && strlen(holder) > CLI_TEXT_SHOWN)
-        snprintf(holder + CLI_TEXT_SHOWN - 4, 4, "...");
-    if (holder)
-        say_place(session, holder[0] ? holder : "an unnamed one");
-    free(holder);
-}
-
-static void see_answer(struct session *session) {
-    session->connection.answered = false;
-    if (session->waiting.kind == ZKL_OP_CHILDREN)
-        see_list(session);
-    else
-        see_first(session);
+    session->waiting.query = zkl_query_front(session->contender, tag, zkl_now() + PAUSE);
 }
 
 zkl_nanos cli_waiting_turn(struct session *session) {
@@ -156,8 +85,10 @@ zkl_nanos cli_waiting_turn(struct session *session) {
     const zkl_nanos now = zkl_now();
     if (!session->run->options.verbose && !cli_progress_possible())
         return ZKL_NEVER;
-    if (waiting->request && session->connection.answered)
-        see_answer(session);
+    if (waiting->query && session->connection.answered) {
+        session->connection.answered = false;
+        say_front(session);
+    }
     if (!waiting->next)
         waiting->next = now + FIRST_PAUSE;
     if (now >= waiting->next) {
@@ -165,12 +96,12 @@ zkl_nanos cli_waiting_turn(struct session *session) {
         if (session->cut_off)
             say_no_server(session);
         else
-            ask_for_list(session);
+            ask(session);
     }
     return waiting->next;
 }
 
 void cli_waiting_end(struct session *session) {
-    zkl_node_request_drop(session->waiting.request);
-    session->waiting.request = NULL;
+    zkl_query_drop(session->waiting.query);
+    session->waiting.query = NULL;
 }

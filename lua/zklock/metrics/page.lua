@@ -119,8 +119,9 @@ end
 local function front_of(lock)
   if not lock.position then return html(lock.why or "") end
   if lock.position == 0 then return "nobody is in front" end
-  return ("%d in front, next:%s <span>%s</span>"):format(lock.position, lock.is_own and " this client's" or "",
-    html(lock.next or ""))
+  local next_node = ", next:%s <span>%s</span>"
+  return lock.position .. " in front" .. (lock.next and next_node:format(lock.is_own and " this client's" or "",
+    html(lock.next)) or "")
 end
 
 local function age_of(self, lock)
