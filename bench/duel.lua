@@ -3,7 +3,7 @@
 --
 -- The first holds the lock, the second waits. Then something happens to the first one's locking program: it is killed,
 -- it is stopped, or its link to the servers is cut. The command writes the time every twentieth of a second, for as
--- long as it lives. `make duel` prints the table of docs/cli.md; all duels go on at the same time.
+-- long as it lives. `make duel` prints the table of docs/internals/run.md; all duels go on at the same time.
 
 local folder = require "spec.support.folder"
 local loop = require "spec.support.loop"

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- docs/security.md: each cell of its tables, tried.
+--- docs/security.md and docs/internals/permissions.md: each cell of their tables, tried.
 
 local inspector = require "spec.support.inspector"
 local process = require "spec.support.process"
@@ -15,10 +15,10 @@ local PERMS = { READ = 1, WRITE = 2, CREATE = 4, DELETE = 8, ADMIN = 16 }
 local OLD = "before 3.8.4 and 3.9.2"
 local OURS, THEIRS = "owner:secret", "neighbour:word"
 
---- The rows of the table whose header begins so, as lists of cells, the header first.
-local function table_of(first)
+--- The rows of the table of a page whose header begins so, as lists of cells, the header first.
+local function table_of(page, first)
   local rows
-  for line in io.lines("docs/security.md") do
+  for line in io.lines(page) do
     local cells = {}
     for cell in line:gmatch("|%s*([^|]-)%s*%f[|]") do cells[#cells + 1] = cell end
     if cells[1] == first then rows = {} end
@@ -131,7 +131,7 @@ describe("a neighbour #once", function()
     end,
   }
 
-  local rows = table_of("the neighbour may")
+  local rows = table_of("docs/internals/permissions.md", "the neighbour may")
   for i = 2, #rows do
     local perms = 0
     for name in rows[i][1]:gmatch("%u+") do perms = perms + PERMS[name] end
@@ -211,7 +211,7 @@ describe("on a client's machine #once", function()
     ["the same user"] = {},
   }
 
-  local rows = table_of("the attacker is")
+  local rows = table_of("docs/security.md", "the attacker is")
   for i = 2, #rows do
     for column = 2, #rows[1] do
       local who, what, expected = rows[i][1], rows[1][column], rows[i][column]
