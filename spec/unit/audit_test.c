@@ -9,14 +9,11 @@ static int64_t token_of(const char *node) {
 static void ask(int64_t token) {
     query_token = token;
     query_ask(ZKL_QUERY_CHECK, 5);
-    fake_leave(one);
 }
 
 static void ask_once(int64_t token) {
     query_token = token;
-    query_ask(ZKL_QUERY_CHECK, 1e12);
-    query->ask.once = query->audit.line.once = query->audit.leases.once = true;
-    fake_leave(one);
+    query_ask_once(ZKL_QUERY_CHECK);
 }
 
 /* Asks, and looks at the answer. */

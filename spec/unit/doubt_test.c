@@ -17,30 +17,24 @@ static const char *const ab[] = {LINE, B};
 
 /* ---- each kind of hold ---- */
 
-static fake_caller *held(fake_caller *caller) {
-    fake_settle(caller->client);
-    CHECK(fake_held(caller));
-    return caller;
-}
-
 static fake_caller *mutex(void) {
-    return held(fake_join(one, LINE, 1e12));
+    return fake_granted(fake_join(one, LINE, 1e12));
 }
 
 static fake_caller *reader(void) {
-    return held(fake_read(one, LINE));
+    return fake_granted(fake_read(one, LINE));
 }
 
 static fake_caller *reader_under_write(void) {
-    return held(fake_read_under(held(fake_write_lock(one, LINE)), LINE));
+    return fake_granted(fake_read_under(fake_granted(fake_write_lock(one, LINE)), LINE));
 }
 
 static fake_caller *multilock(void) {
-    return held(fake_join_all(one, ab, 2, 1e12));
+    return fake_granted(fake_join_all(one, ab, 2, 1e12));
 }
 
 static fake_caller *leases(void) {
-    return held(fake_lease(one, POOL, 2, 3));
+    return fake_granted(fake_lease(one, POOL, 2, 3));
 }
 
 static fake_caller *turn(void) {
@@ -314,9 +308,9 @@ static void it_does_not_rest_without_validity(void) {
 /* ---- what is known ---- */
 
 static void a_max_hold_that_is_over_is_lost_and_not_unknown(void) {
-    fake_caller *all[] = {held(fake_join_for(one, LINE, 2)), NULL, NULL};
-    all[1] = held(fake_join_all_for(one, (const char *const[]){B, "/locks/c"}, 2, 2));
-    all[2] = held(fake_share_for(one, "/locks/d", 2));
+    fake_caller *all[] = {fake_granted(fake_join_for(one, LINE, 2)), NULL, NULL};
+    all[1] = fake_granted(fake_join_all_for(one, (const char *const[]){B, "/locks/c"}, 2, 2));
+    all[2] = fake_granted(fake_share_for(one, "/locks/d", 2));
     fake_now += 3 * ZKL_SECOND; /* stopped: no timer ran */
     doubt_all_kinds();
     for (size_t i = 0; i < 3; i++) {

@@ -112,12 +112,9 @@ static void a_caller_that_shares_a_node_stands_where_that_stands(void) {
 
 /* ---- the question ---- */
 
-static void ask_about(const fake_caller *c, double seconds) {
+static void ask_about(const fake_caller *c) {
     query_stop();
-    query = zkl_query_new(&one->queries, ZKL_QUERY_FRONT, 0);
-    CHECK(query != NULL);
-    query->ask.held = c->contender;
-    zkl_ask_start(&query->ask, zkl_clock_after(fake_now, seconds));
+    query_ask_about(c, ZKL_QUERY_FRONT, 5);
 }
 
 static void it_lists_the_line_and_reads_the_holder_once(void) {
@@ -127,7 +124,7 @@ static void it_lists_the_line_and_reads_the_holder_once(void) {
         fake_waiter(two);
         fake_wait(zk, 1.001);
         fake_forget_counts(one);
-        ask_about(c, 5);
+        ask_about(c);
         fake_settle_all(zk);
         query_check_answered(ZKL_OK);
         CHECK_INT(view_of(c).ahead.of, 3 + i);
@@ -136,7 +133,7 @@ static void it_lists_the_line_and_reads_the_holder_once(void) {
         CHECK_INT(one->counts[FAKE_GET], i == 0);
     }
     fake_forget_counts(one);
-    ask_about(c, 5);
+    ask_about(c);
     query_check_answered(ZKL_OK);
     CHECK_INT(one->counts[FAKE_LIST], 0);
 }
@@ -145,12 +142,11 @@ static void it_ends_with_the_wait(void) {
     fake_holder(two);
     fake_caller *c = fake_waiter(one);
     fake_wait(zk, 2);
-    ask_about(c, 5);
+    ask_about(c);
     fake_cancel(c);
     query_check_answered(ZKL_OK);
     fake_settle_all(zk);
-    ask_about(c, 5);
-    fake_leave(one);
+    ask_about(c);
     query_check_answered(ZKL_OK);
 }
 
@@ -159,7 +155,7 @@ static void it_may_be_dropped_while_it_is_open(void) {
     const fake_caller *c = fake_waiter(one);
     for (unsigned step = 0; step < 2; step++) {
         fake_wait(zk, 2);
-        ask_about(c, 5);
+        ask_about(c);
         CHECK(step == 0 || fake_answer(one));
         CHECK(query->look.in != NULL);
         query_stop();
@@ -172,7 +168,7 @@ static void it_ends_at_its_deadline(void) {
     fake_holder(two);
     const fake_caller *c = fake_waiter(one);
     fake_wait(zk, 2);
-    ask_about(c, 5);
+    ask_about(c);
     fake_wait(zk, 5);
     query_check_answered(ZKL_TIMEOUT);
     CHECK(query->look.in == NULL);
@@ -184,7 +180,7 @@ static void without_a_link_nothing_more_is_known(void) {
     const fake_caller *c = fake_waiter(one);
     fake_wait(zk, 2);
     fake_cut(one);
-    ask_about(c, 5);
+    ask_about(c);
     query_check_answered(ZKL_OK);
     fake_connect(one);
     fake_settle_all(zk);

@@ -3,12 +3,8 @@
  * And what becomes of a question that somebody drops. */
 #include "query_world.h"
 
-static void ask_validity(fake_caller *p) {
-    query = zkl_query_new(&one->queries, ZKL_QUERY_VALIDITY, 0);
-    CHECK(query != NULL);
-    query->ask.held = p->contender;
-    zkl_ask_start(&query->ask, zkl_clock_after(fake_now, 60));
-    fake_leave(one);
+static void ask_validity(const fake_caller *p) {
+    query_ask_about(p, ZKL_QUERY_VALIDITY, 60);
 }
 
 static void validity_is_answered_at_once_while_it_lasts(void) {
@@ -94,11 +90,10 @@ static void all_are_answered_when_the_client_closes(void) {
 
 /* Its answer goes with it. */
 static void what_is_dropped_before_its_answer_is_heard_is_not_heard_of(void) {
-    query_ask(ZKL_QUERY_SESSION, 5);
-    zkl_query *other = query;
     one->busy = true; /* the host does not poll */
     query_ask(ZKL_QUERY_SESSION, 5);
-    fake_leave(one);
+    zkl_query *other = query;
+    query_ask(ZKL_QUERY_SESSION, 5);
     query_check_answered(ZKL_OK);
     query_stop();
     zkl_event event;
@@ -191,7 +186,6 @@ static void an_answer_tells_which_question_it_is_of(void) {
 static void a_session_is_waited_for(void) {
     fake_cut(one);
     query_ask(ZKL_QUERY_SESSION, 5);
-    fake_leave(one);
     CHECK(query->ask.stage != ZKL_ASK_DONE);
     fake_connect(one);
     query_check_answered(ZKL_OK);

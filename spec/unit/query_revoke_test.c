@@ -6,7 +6,6 @@ static void a_holder_that_leaves_just_then_is_not_taken_for_nobody(void) {
     fake_caller *p = fake_holder(two), *q = fake_waiter(two);
     fake_stranger(zk, LINE, NULL);
     query_ask(ZKL_QUERY_REVOKE, 5);
-    fake_leave(one);
     fake_answer(one);
     CHECK_INT(fake_pending(one, FAKE_SET, fake_node_of(p)), 1);
     fake_release(p);
@@ -22,9 +21,7 @@ static void a_holder_that_leaves_just_then_is_not_taken_for_nobody(void) {
 /* It has no deadline: it would wait for the next link. */
 static void a_single_revocation_ends_with_the_link(void) {
     fake_caller *p = fake_holder(two);
-    query_ask(ZKL_QUERY_REVOKE, 1e12);
-    query->ask.once = query->listing.once = true;
-    fake_leave(one);
+    query_ask_once(ZKL_QUERY_REVOKE);
     fake_answer(one);
     CHECK_INT(fake_pending(one, FAKE_SET, fake_node_of(p)), 1);
     fake_cut(one);
@@ -37,7 +34,6 @@ static void of_several_one_may_leave_just_then(void) {
     const char *stranger = fake_stranger(zk, LINE, "_c_%s-__READ__");
     query_fill(1, "_c_%s-__READ__");
     query_ask(ZKL_QUERY_REVOKE, 5);
-    fake_leave(one);
     fake_answer(one);
     fake_remove(zk, stranger);
     fake_settle(one);
@@ -50,7 +46,6 @@ static void of_several_one_may_leave_just_then(void) {
 static void where_the_last_holder_leaves_just_then_nobody_holds(void) {
     fake_caller *p = fake_holder(two);
     query_ask(ZKL_QUERY_REVOKE, 5);
-    fake_leave(one);
     fake_answer(one);
     fake_release(p);
     fake_settle(two);
@@ -86,7 +81,6 @@ static void a_holder_that_may_not_be_asked_is_told_of(void) {
     query_fill(3, "_c_%s-__READ__");
     fake_refuse(zk, FAKE_SET, LINE, ZNOAUTH, 1);
     query_ask(ZKL_QUERY_REVOKE, 5);
-    fake_leave(one);
     fake_answer(one);
     CHECK_TEXT(fake_batch(one), "WWW");
     fake_settle(one);
@@ -99,7 +93,6 @@ static void also_in_the_midst_of_many(void) {
     query_fill(300, "_c_%s-__READ__");
     fake_refuse(zk, FAKE_SET, LINE, ZNOAUTH, 1);
     query_ask(ZKL_QUERY_REVOKE, 5);
-    fake_leave(one);
     fake_settle(one);
     query_check_answered(ZKL_ACCESS_DENIED);
     CHECK_INT(one->counts[FAKE_SET], ZKL_LISTING_WINDOW);
@@ -110,7 +103,6 @@ static void all_who_hold_are_asked(void) {
     fake_stranger(zk, LINE, "_c_%s-__WRIT__");
     query_fill(10, "_c_%s-__READ__");
     query_ask(ZKL_QUERY_REVOKE, 5);
-    fake_leave(one);
     fake_answer(one);
     CHECK(fake_pending(one, FAKE_SET, NULL) <= ZKL_LISTING_WINDOW);
     fake_cut(one); /* all again */
@@ -127,7 +119,6 @@ static void all_who_hold_are_asked(void) {
 static void a_deadline_ends_the_asking_of_many(void) {
     query_fill(300, "_c_%s-__READ__");
     query_ask(ZKL_QUERY_REVOKE, 5);
-    fake_leave(one);
     fake_answer(one);
     const unsigned asked = fake_pending(one, FAKE_SET, NULL);
     CHECK(asked > 0 && asked < 300);

@@ -10,7 +10,6 @@ static void tells_who_is_in_line_in_order(void) {
     fake_stranger(zk, LINE, "%s0123456789abcdef01234567__lock__");
     fake_make(zk, LINE "/garbage", "", FAKE_PERSISTENT, 0, NULL);
     query_ask(ZKL_QUERY_PARTICIPANTS, 5);
-    fake_leave(one);
     CHECK_TEXT(fake_batch(one), "L");
     fake_answer(one);
     CHECK_TEXT(fake_batch(one), "GGG");
@@ -36,7 +35,6 @@ static void who_writes_and_reads_holds_twice(void) {
     fake_read(one, LINE);
     fake_settle_all(zk);
     query_ask(ZKL_QUERY_PARTICIPANTS, 5);
-    fake_leave(one);
     fake_settle(one);
     query_check_answered(ZKL_OK);
     unsigned holders = 0;
@@ -62,7 +60,6 @@ static void a_read_under_a_write_that_waits_does_not_hold(void) {
     fake_stranger(zk, LINE, "_c_%s-__WRIT__");
     CHECK_INT(fake_make(zk, LINE "/x-__READ__0000000001", "", FAKE_PERSISTENT, 0, NULL), ZOK);
     query_ask(ZKL_QUERY_PARTICIPANTS, 5);
-    fake_leave(one);
     fake_settle(one);
     query_check_answered(ZKL_OK);
     for (size_t i = 0; i < 3; i++)
@@ -78,7 +75,6 @@ static void leases_and_locks_are_listed_apart(void) {
         const unsigned before = one->counts[FAKE_GET];
         query_of_leases = leases;
         query_ask(ZKL_QUERY_PARTICIPANTS, 5);
-        fake_leave(one);
         fake_settle(one);
         query_check_answered(ZKL_OK);
         const size_t count = leases ? 2 : 1;
@@ -91,7 +87,6 @@ static void leases_and_locks_are_listed_apart(void) {
     }
     query_of_leases = false;
     query_ask(ZKL_QUERY_REVOKE, 5);
-    fake_leave(one);
     fake_answer(one);
     CHECK_TEXT(fake_batch(one), "W");
     CHECK_INT(fake_pending(one, FAKE_SET, lock), 1);
@@ -103,7 +98,6 @@ static void leaves_out_who_left_meanwhile(void) {
     fake_caller *p = fake_holder(two);
     fake_waiter(one);
     query_ask(ZKL_QUERY_PARTICIPANTS, 5);
-    fake_leave(one);
     fake_answer(one);
     fake_remove(zk, fake_node_of(p));
     fake_settle(one);
@@ -117,7 +111,6 @@ static void leaves_out_who_left_meanwhile(void) {
 static void nobody_is_in_a_line_that_is_not_there(void) {
     fake_remove(zk, LINE);
     query_ask(ZKL_QUERY_PARTICIPANTS, 5);
-    fake_leave(one);
     fake_settle(one);
     query_check_answered(ZKL_OK);
     zkl_participant who;
@@ -150,7 +143,6 @@ static void of_the_next_link_all_is_asked_anew(void) {
     fake_holder(two);
     for (unsigned i = 0; i < 8; i++) {
         query_ask(questions[i % 2], 5);
-        fake_leave(one);
         if (i / 2 % 2)
             fake_answer(one); /* the list: the nodes have been asked for */
         if (i / 4) {
@@ -169,9 +161,7 @@ static void of_the_next_link_all_is_asked_anew(void) {
 }
 
 static void asked_once_it_ends_with_the_link(void) {
-    query_ask(ZKL_QUERY_PARTICIPANTS, 1e12);
-    query->ask.once = query->listing.once = true;
-    fake_leave(one);
+    query_ask_once(ZKL_QUERY_PARTICIPANTS);
     CHECK(query->ask.stage != ZKL_ASK_DONE);
     fake_cut(one);
     query_check_answered(ZKL_DISCONNECTED);
@@ -180,21 +170,18 @@ static void asked_once_it_ends_with_the_link(void) {
 static void a_refusal_is_told(void) {
     fake_refuse(zk, FAKE_LIST, LINE, ZNOAUTH, 0);
     query_ask(ZKL_QUERY_PARTICIPANTS, 5);
-    fake_leave(one);
     fake_settle(one);
     query_check_answered(ZKL_ACCESS_DENIED);
 }
 
 static void a_deadline_ends_it(void) {
     query_ask(ZKL_QUERY_PARTICIPANTS, 5);
-    fake_leave(one);
     fake_wait(zk, 5);
     query_check_answered(ZKL_TIMEOUT);
     fake_settle(one); /* late answers find nobody */
     zkl_ask_free(&query->ask);
     fake_cut(one);
     query_ask(ZKL_QUERY_PARTICIPANTS, 5);
-    fake_leave(one);
     fake_wait(zk, 5);
     query_check_answered(ZKL_DISCONNECTED);
 }
@@ -206,7 +193,6 @@ static void refused_credentials_end_what_asks_the_servers(void) {
     for (size_t i = 0; i < 3; i++) {
         one->state = ZKL_STATE_SUSPENDED;
         query_ask(questions[i], 5);
-        fake_leave(one);
         CHECK(query->ask.stage != ZKL_ASK_DONE);
         one->state = ZKL_STATE_AUTH_FAILED;
         fake_leave(one);
@@ -219,7 +205,6 @@ static void refused_credentials_end_what_asks_the_servers(void) {
 static void ask_deaf(zkl_query_kind kind, bool listed, int rc) {
     one->deaf = listed ? ZOK : rc;
     query_ask(kind, 5);
-    fake_leave(one);
     if (listed) {
         CHECK(fake_carry(one));
         one->deaf = rc;
@@ -263,7 +248,6 @@ static void what_is_refused_for_now_is_asked_again(void) {
         const unsigned before = one->counts[requests[i].op];
         fake_refuse(zk, requests[i].op, LINE, ZTHROTTLEDOP, 1);
         query_ask(requests[i].kind, 5);
-        fake_leave(one);
         fake_settle(one);
         CHECK(query->ask.stage != ZKL_ASK_DONE);
         fake_wait(zk, 0.1);
@@ -294,9 +278,7 @@ static void one_try_ends_when_a_server_refuses_it_for_now(void) {
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
         const unsigned before = one->counts[requests[i].op];
         fake_refuse(zk, requests[i].op, LINE, requests[i].rc, 0);
-        query_ask(requests[i].kind, 1e12);
-        query->ask.once = query->listing.once = true;
-        fake_leave(one);
+        query_ask_once(requests[i].kind);
         fake_settle(one);
         query_check_answered(requests[i].status);
         CHECK_INT(one->counts[requests[i].op] - before, 1);
@@ -311,7 +293,6 @@ static void asks_some_at_a_time(void) {
     zkl_participant who;
     query_fill(500, NULL);
     query_ask(ZKL_QUERY_PARTICIPANTS, 5);
-    fake_leave(one);
     fake_answer(one);
     while (query->ask.stage != ZKL_ASK_DONE) {
         CHECK(!zkl_listing_at(&query->listing, 0, &who));
@@ -327,7 +308,6 @@ static void asks_some_at_a_time(void) {
 static void a_deadline_ends_it_in_the_midst_of_many(void) {
     query_fill(500, NULL);
     query_ask(ZKL_QUERY_PARTICIPANTS, 5);
-    fake_leave(one);
     for (unsigned i = 0; i < 100; i++)
         fake_answer(one);
     fake_wait(zk, 5);
@@ -342,7 +322,6 @@ static void a_refusal_ends_it_in_the_midst_of_many(void) {
     query_fill(500, NULL);
     fake_refuse(zk, FAKE_GET, LINE, ZNOAUTH, 1);
     query_ask(ZKL_QUERY_PARTICIPANTS, 5);
-    fake_leave(one);
     fake_settle(one);
     query_check_answered(ZKL_ACCESS_DENIED);
     CHECK_INT(one->counts[FAKE_GET], ZKL_LISTING_WINDOW);
@@ -358,7 +337,6 @@ static void too_many_are_not_read(void) {
     for (size_t i = 0; i < 4; i++) {
         const size_t count = ZKL_LISTING_MOST + i / 2;
         query_ask(questions[i % 2], 5);
-        fake_leave(one);
         query->listing.receiver.answer(&query->listing.receiver, &(zkl_return){.what = 0},
                                        &(zkl_reply){.names = names, .count = count});
         fake_leave(one);
@@ -375,7 +353,6 @@ static void keeps_so_much_of_what_is_in_a_node(void) {
     memset(data, 'x', sizeof data - 1);
     fake_write(zk, fake_stranger(zk, LINE, NULL), data);
     query_ask(ZKL_QUERY_PARTICIPANTS, 5);
-    fake_leave(one);
     fake_settle(one);
     query_check_answered(ZKL_OK);
     zkl_participant who;
@@ -385,10 +362,10 @@ static void keeps_so_much_of_what_is_in_a_node(void) {
 
 /* There was no memory for what it needs to begin. */
 static void one_that_is_over_asks_for_nothing(void) {
-    query_ask(ZKL_QUERY_PARTICIPANTS, 5);
+    query_make(ZKL_QUERY_PARTICIPANTS);
     query->listing.done = true;
     query->listing.status = ZKL_NO_MEMORY;
-    fake_leave(one);
+    query_start(5);
     query_check_answered(ZKL_NO_MEMORY);
     CHECK_INT(one->counts[FAKE_LIST], 0);
 }

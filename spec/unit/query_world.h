@@ -12,9 +12,16 @@ extern int64_t query_token;  /* of which the next audit is */
 /* After each test. */
 void query_end(void);
 
+/* query_ask in two steps: the test sets what the host has, too. */
+void query_make(zkl_query_kind asked);
+void query_start(double seconds);
 /* `one` asks, with so many seconds to the deadline. Of participants, a revocation and an audit: at
  * LINE. */
 void query_ask(zkl_query_kind asked, double seconds);
+/* The same about a caller. */
+void query_ask_about(const fake_caller *c, zkl_query_kind asked, double seconds);
+/* The same with a single try. */
+void query_ask_once(zkl_query_kind asked);
 void query_check_answered(zkl_status status);
 void query_stop(void);
 

@@ -20,35 +20,29 @@ static void begin(void) {
 
 /* ---- each kind of hold ---- */
 
-static fake_caller *held(fake_caller *caller) {
-    fake_settle(caller->client);
-    CHECK(fake_held(caller));
-    return caller;
-}
-
 static fake_caller *mutex(void) {
-    return held(fake_join(one, LINE, 1e12));
+    return fake_granted(fake_join(one, LINE, 1e12));
 }
 
 static fake_caller *reader(void) {
-    return held(fake_read(one, LINE));
+    return fake_granted(fake_read(one, LINE));
 }
 
 static fake_caller *writer(void) {
-    return held(fake_write_lock(one, LINE));
+    return fake_granted(fake_write_lock(one, LINE));
 }
 
 static fake_caller *reader_under_write(void) {
-    return held(fake_read_under(writer(), LINE));
+    return fake_granted(fake_read_under(writer(), LINE));
 }
 
 static fake_caller *multilock(void) {
     static const char *const both[] = {LINE, B};
-    return held(fake_join_all(one, both, 2, 1e12));
+    return fake_granted(fake_join_all(one, both, 2, 1e12));
 }
 
 static fake_caller *leases(void) {
-    return held(fake_lease(one, POOL, 2, 3));
+    return fake_granted(fake_lease(one, POOL, 2, 3));
 }
 
 /* Its own watch has not been answered yet. */
@@ -208,7 +202,7 @@ static void release_together(fake_caller *p[2]) {
     for (size_t i = 0; i < 2; i++) {
         p[i] = fake_join(one, paths[i], 1e12);
         fake_wait(zk, 0.1); /* a round trip, which the client measures */
-        held(p[i]);
+        fake_granted(p[i]);
     }
     fake_join(one, B, 1e12);
     for (size_t i = 0; i < 2; i++)

@@ -6,24 +6,18 @@
 
 static const char *const both[] = {LINE, OTHER};
 
-static fake_caller *held(fake_caller *caller) {
-    fake_settle_all(zk);
-    CHECK(fake_held(caller));
-    return caller;
-}
-
 static bool waited(const fake_caller *caller) {
     return caller->contender->waited;
 }
 
 static void a_free_lock_is_not_waited_for(void) {
-    CHECK(!waited(held(fake_join(one, LINE, 60))));
+    CHECK(!waited(fake_granted(fake_join(one, LINE, 60))));
 }
 
 static void a_waiter_has_waited(void) {
     fake_caller *holder = fake_holder(two), *p = fake_waiter(one);
     fake_release(holder);
-    CHECK(waited(held(p)));
+    CHECK(waited(fake_granted(p)));
 }
 
 static void a_waiter_that_queues_anew_has_waited(void) {
@@ -33,25 +27,25 @@ static void a_waiter_that_queues_anew_has_waited(void) {
     fake_bury(one);
     fake_expire(one);
     fake_connect(one);
-    CHECK(waited(held(p)));
+    CHECK(waited(fake_granted(p)));
 }
 
 static void each_line_of_a_multilock_counts(void) {
     fake_directory(zk, OTHER);
-    CHECK(!waited(held(fake_join_all(one, both, 1, 60))));
-    fake_caller *holder = held(fake_join(two, OTHER, 60));
+    CHECK(!waited(fake_granted(fake_join_all(one, both, 1, 60))));
+    fake_caller *holder = fake_granted(fake_join(two, OTHER, 60));
     fake_caller *p = fake_join_all(one, (const char *const[]){OTHER, "/locks/third"}, 2, 60);
     fake_settle_all(zk);
     CHECK(fake_waits(p));
     fake_release(holder);
-    CHECK(waited(held(p)));
+    CHECK(waited(fake_granted(p)));
 }
 
 static void a_free_lease_is_not_waited_for(void) {
     fake_directory(zk, "/locks/pool/locks");
     fake_directory(zk, "/locks/pool/leases");
-    fake_caller *first = held(fake_lease(one, "/locks/pool", 1, 2));
-    fake_caller *second = held(fake_lease(two, "/locks/pool", 1, 2));
+    fake_caller *first = fake_granted(fake_lease(one, "/locks/pool", 1, 2));
+    fake_caller *second = fake_granted(fake_lease(two, "/locks/pool", 1, 2));
     CHECK(!waited(first) && !waited(second));
     fake_caller *third = fake_lease(two, "/locks/pool", 1, 2);
     fake_caller *fourth = fake_lease(one, "/locks/pool", 1, 2);
@@ -59,8 +53,8 @@ static void a_free_lease_is_not_waited_for(void) {
     CHECK(fake_waits(third) && fake_waits(fourth));
     fake_release(first);
     fake_release(second);
-    CHECK(waited(held(third)));
-    CHECK(waited(held(fourth))); /* at the gate alone */
+    CHECK(waited(fake_granted(third)));
+    CHECK(waited(fake_granted(fourth))); /* at the gate alone */
 }
 
 static void a_free_place_is_not_waited_for(void) {
@@ -75,14 +69,14 @@ static void callers_of_a_place_wait_for_each_other(void) {
     fake_settle_all(zk);
     CHECK(fake_held(first) && !waited(first));
     shared_release(first);
-    CHECK(waited(held(second)));
+    CHECK(waited(fake_granted(second)));
 }
 
 static void a_place_waits_for_others(void) {
     fake_caller *holder = fake_holder(two), *first = shared_settled(one);
     fake_caller *second = shared_settled(one);
     fake_release(holder);
-    CHECK(waited(held(first)));
+    CHECK(waited(fake_granted(first)));
     shared_release(first);
     CHECK(fake_held(second) && waited(second));
     shared_release(second);

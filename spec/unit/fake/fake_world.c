@@ -22,11 +22,14 @@ void fake_world_end(void) {
     fake_servers_free(zk);
 }
 
-fake_caller *fake_holder(fake_client *client) {
-    fake_caller *caller = fake_join(client, LINE, 1e12);
+fake_caller *fake_granted(fake_caller *caller) {
     fake_settle_all(zk);
     CHECK(fake_held(caller));
     return caller;
+}
+
+fake_caller *fake_holder(fake_client *client) {
+    return fake_granted(fake_join(client, LINE, 1e12));
 }
 
 fake_caller *fake_waiter(fake_client *client) {

@@ -17,6 +17,8 @@ extern fake_client *one, *two;
 void fake_world_begin(void);
 void fake_world_end(void);
 
+/* The caller is granted what it has asked for, and returned. */
+fake_caller *fake_granted(fake_caller *caller);
 /* Joins and is granted: nobody else is there. */
 fake_caller *fake_holder(fake_client *client);
 /* Joins and waits, with everything answered. */
