@@ -552,6 +552,8 @@ typedef struct zkl_terms {
 } zkl_terms;
 
 #define ZKL_OWNER_MOST 1048575
+/* In zkl_guid.number of a node's name the owner is above so many bits. */
+#define ZKL_OWNER_SHIFT 40
 
 /* Joins the line at `path`, which is absolute, without the chroot, and not "/". One event of `tag`
  * answers: GRANTED or FAILED, at the latest at the deadline. Without ZKL_OK there is no contender

@@ -9,7 +9,7 @@ _zklock_options() {
             "--permits --also -o --close -c --command --verbose --session --grace --on-loss --revocable --every" \
             "--once --mark --splay --report --identifier"
         ;;
-    who) echo "$all -f --follow --json -r --recursive" ;;
+    who) echo "$all --deadlocks -f --follow --json -r --recursive" ;;
     held) echo '--help --version' ;;
     get) echo "$all -s --stat" ;;
     set) echo "$all --guard -v --if-version --stdin" ;;

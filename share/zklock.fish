@@ -95,6 +95,7 @@ complete $run -l identifier -x -d 'What others see'
 complete -c zklock -n '__zklock_path_at >/dev/null' -x -a '(__zklock_command)'
 
 complete -c zklock -n '__zklock_is who' -s f -l follow -d 'Go on with each change'
+complete -c zklock -n '__zklock_is who' -l deadlocks -d 'Owners that wait for each other'
 complete -c zklock -n '__zklock_is who' -l json -d 'For programs'
 complete -c zklock -n '__zklock_is who' -s r -l recursive -d 'All locks below'
 complete -c zklock -n '__zklock_is check' -s w -l wait -x -d 'Exit with 69 without an answer'

@@ -31,7 +31,7 @@ local uses = {
   },
   host = { "base", "zklock.h", "client" },
   lua = { "zklock.h", "base/text.h" },
-  cli = { "zklock.h", "base/text.h" },
+  cli = { "zklock.h", "base/text.h", "recipe/circle.h" },
 }
 -- The public functions are declared in one header and defined in several rooms: a call of one is no arrow to that room.
 local PUBLIC = "zklock.h"

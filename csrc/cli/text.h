@@ -75,6 +75,8 @@ int cli_failure(zkl_status status, const char *about);
 
 /* The lock is held by somebody else; nobody holds what is to be revoked. */
 #define CLI_EXIT_BUSY 1
+/* There is a deadlock. */
+#define CLI_EXIT_FOUND 1
 
 /* ZKL_TIMEOUT counts as no answer in time: a caller that waits for a lock asks for it before. */
 int cli_exit_code(zkl_status status);

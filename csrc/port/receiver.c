@@ -32,7 +32,7 @@ static uint64_t draw(zkl_receivers *receivers, const zkl_receiver *receiver) {
             number = ++receivers->last;
         number &= receiver->names_node ? ZKL_GUID_RANDOM : ZKL_GUID_MASK;
         if (number)
-            number |= (uint64_t)receiver->owner << ZKL_GUID_OWNER_AT;
+            number |= (uint64_t)receiver->owner << ZKL_OWNER_SHIFT;
     } while (number == 0 || zkl_receiver_find(receivers, number));
     return number;
 }

@@ -7,9 +7,8 @@
 #include "zklock.h"
 
 #define ZKL_GUID_MASK ((UINT64_C(1) << 60) - 1)
-/* The number of a lock's node: above these random bits the number of its owner. */
-#define ZKL_GUID_OWNER_AT 40
-#define ZKL_GUID_RANDOM ((UINT64_C(1) << ZKL_GUID_OWNER_AT) - 1)
+/* Of the number of a lock's node; its owner is above them. */
+#define ZKL_GUID_RANDOM ((UINT64_C(1) << ZKL_OWNER_SHIFT) - 1)
 #define ZKL_ZNODE_SIZE 64 /* enough for every name that we create, with sequence and NUL */
 
 /* Writes "_c_<uuid>-lock-" (or the marker of the kind), to which the servers append the

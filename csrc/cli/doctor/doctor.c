@@ -6,11 +6,15 @@
 #include "cli/nodes/node_command.h"
 #include "cli/options.h"
 #include "cli/text.h"
+#include "cli/who/roster.h"
 #include "zklock.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define CONNECT 5 /* seconds; --connect */
+/* Requests of the search for deadlocks, one after another. */
+#define SEARCHED 1000
 
 static const char help[] =
     "usage: zklock doctor [OPTIONS] [PATH]\n"
@@ -90,6 +94,35 @@ static void examine_latency(cli_patient *patient) {
                     stats.latency * 1e3);
 }
 
+/* ---- circles, anywhere ---- */
+
+static void report_circle(cli_patient *patient, const cli_deadlocks *found, size_t index) {
+    char *text = cli_deadlocks_text(found, index);
+    cli_finding(patient, found->circles.all[index].certain ? CLI_FAILURE : CLI_WARNING, "deadlock",
+                "End one of them; always take these locks in one order, or by a multilock", "%s",
+                text);
+    free(text);
+}
+
+static void examine_deadlocks(cli_patient *patient) {
+    cli_deadlocks found = {.roster = {.count = 0}};
+    const char *end = patient->path ? strrchr(patient->path, '/') : NULL;
+    char *above = end && end > patient->path
+                      ? cli_memory_print("%.*s", (int)(end - patient->path), patient->path)
+                      : cli_memory_text("/");
+    const cli_search all = {above, true, patient->command.connect, SEARCHED, .quiet = true};
+    if (cli_deadlocks_find(&all, &patient->command.connection, &found) == 0) {
+        for (size_t i = 0; i < found.circles.count; i++)
+            report_circle(patient, &found, i);
+        if (found.circles.count == 0)
+            cli_finding(patient, CLI_FINE, "deadlocks", NULL, "none among %zu lock nodes%s",
+                        found.roster.count,
+                        found.roster.cut ? ", and some directories were left out" : "");
+    }
+    cli_deadlocks_free(&found);
+    free(above);
+}
+
 /* ---- all of it ---- */
 
 static int connect(cli_patient *patient) {
@@ -111,6 +144,7 @@ static int examine(cli_patient *patient) {
         cli_doctor_acls(patient);
         cli_doctor_line(patient);
     }
+    examine_deadlocks(patient);
     examine_latency(patient);
     return (int)patient->worst;
 }

@@ -165,7 +165,7 @@ static void examine_mark(cli_patient *patient) {
 /* A node without a session stays when its maker is gone. */
 static void examine_orphans(cli_patient *patient) {
     cli_roster roster = {.count = 0};
-    const cli_search search = {patient->path, false, patient->command.connect};
+    const cli_search search = {.path = patient->path, .seconds = patient->command.connect};
     if (cli_search_read(&search, &patient->command.connection, &roster) != 0)
         cli_finding(patient, CLI_WARNING, "line", NULL, "it cannot be read");
     for (size_t i = 0; i < roster.count; i++)

@@ -31,7 +31,8 @@ typedef struct search {
 
 /* Has the search room for so many requests more? They count as sent, then. */
 static bool spend(search *s, size_t requests) {
-    s->too_many = s->too_many || s->requests + requests > REQUESTS_MOST;
+    const size_t most = s->wanted->most ? s->wanted->most : REQUESTS_MOST;
+    s->too_many = s->too_many || s->requests + requests > most;
     s->requests += s->too_many ? 0 : requests;
     return !s->too_many;
 }
@@ -100,7 +101,9 @@ static int read_line(search *s, const place *line, size_t locks, size_t leases) 
     const bool passed_over = status == ZKL_ACCESS_DENIED || status == ZKL_TOO_MANY;
     if (!s->wanted->below || !passed_over)
         return cli_connection_failure(s->connection, status, line->path);
-    cli_warn("%s: %s", zkl_status_text(status), line->path);
+    s->roster->cut = true;
+    if (!s->wanted->quiet)
+        cli_warn("%s: %s", zkl_status_text(status), line->path);
     return 0;
 }
 
@@ -163,7 +166,7 @@ static int look(search *s, const place *here) {
     const zkl_status status = cli_connection_answer(connection, request);
     if (status == ZKL_OK)
         code = take(s, here, zkl_node_request_content(request, 0));
-    else if (status == ZKL_ACCESS_DENIED && here->depth > 0)
+    else if (status == ZKL_ACCESS_DENIED && (here->depth > 0 || s->wanted->quiet))
         s->denied++;
     else if (status != ZKL_NO_NODE)
         code = cli_connection_failure(connection, status, here->path);
@@ -183,7 +186,8 @@ static void warn_of_gaps(const search *s) {
 int cli_search_read(const cli_search *wanted, cli_connection *connection, cli_roster *roster) {
     search s = {.wanted = wanted, .connection = connection, .roster = roster};
     const int code = look(&s, &(place){wanted->path, 0, false});
-    if (code == 0)
+    roster->cut |= s.too_many || s.too_deep || s.denied > 0;
+    if (code == 0 && !wanted->quiet)
         warn_of_gaps(&s);
     return code;
 }

@@ -4,6 +4,7 @@
 #define ZKL_CLI_WHO_ROSTER_H
 
 #include "cli/connection.h"
+#include "recipe/circle.h"
 
 typedef enum cli_standing { CLI_WAITS, CLI_HOLDS, CLI_GONE } cli_standing;
 
@@ -21,6 +22,7 @@ typedef struct cli_row {
 typedef struct cli_roster {
     cli_row *rows;
     size_t count;
+    bool cut; /* the search has left something out */
 } cli_roster;
 
 void cli_roster_free(cli_roster *roster);
@@ -32,6 +34,8 @@ bool cli_roster_print_table(const cli_roster *roster, bool heading);
 void cli_roster_print_json(const cli_roster *roster);
 /* One object, on a line of its own. */
 void cli_row_print_json(const cli_row *row);
+/* A text that is spelled as cli/text.h says, in quotes. */
+void cli_json_text(const char *text);
 
 /* ---- to read it: the roster of a lock, or of all locks below a path ---- */
 
@@ -39,10 +43,28 @@ typedef struct cli_search {
     const char *path;
     bool below;     /* all below it, too */
     double seconds; /* for each answer */
+    size_t most;    /* requests; 0: 10,000 */
+    bool quiet;     /* does not warn, and leaves out a path that may not be read */
 } cli_search;
 
 /* Returns 0, also if there is no such lock, or an exit code after a complaint. Warns of what it has
  * left out. The caller frees the roster in both cases. */
 int cli_search_read(const cli_search *search, cli_connection *connection, cli_roster *roster);
+
+/* ---- deadlocks: owners that wait for each other (recipe/circle.h) ---- */
+
+typedef struct cli_deadlocks {
+    cli_roster roster;
+    zkl_circles circles; /* of its rows */
+} cli_deadlocks;
+
+/* Reads all, and a second time if there are circles: only those are left whose nodes are the same.
+ * Returns 0 or an exit code, as cli_search_read. The caller frees them in both cases. */
+int cli_deadlocks_find(const cli_search *search, cli_connection *connection, cli_deadlocks *found);
+void cli_deadlocks_free(cli_deadlocks *found);
+/* The index-th as a line of text, for free(). */
+char *cli_deadlocks_text(const cli_deadlocks *found, size_t index);
+/* Each on a line of its own; `json`: as an object. */
+void cli_deadlocks_print(const cli_deadlocks *found, bool json);
 
 #endif

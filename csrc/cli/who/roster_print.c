@@ -35,8 +35,8 @@ static double age_of(const cli_row *row) {
 
 /* ---- JSON: not by libsmartcols, which has no empty text, and no object on one line ---- */
 
-/* A text is spelled as cli/text.h says, so it is UTF-8 without control characters. */
-static void print_text(const char *text) {
+/* It is UTF-8 without control characters. */
+void cli_json_text(const char *text) {
     putchar('"');
     for (; *text; text++) {
         if (*text == '"' || *text == '\\')
@@ -50,11 +50,11 @@ void cli_row_print_json(const cli_row *row) {
     char session[CLI_SESSION_TEXT];
     cli_output_session(session, row->session);
     fputs("{\"path\": ", stdout);
-    print_text(row->path);
+    cli_json_text(row->path);
     fputs(", \"node\": ", stdout);
-    print_text(row->node);
+    cli_json_text(row->node);
     printf(", \"kind\": \"%s\", \"state\": \"%s\", \"identifier\": ", kind_of(row), state_of(row));
-    print_text(row->identifier);
+    cli_json_text(row->identifier);
     printf(", \"session\": \"%s\", \"token\": \"%" PRId64 "\", \"created\": %.3f, \"age\": %.3f}",
            session, row->token, row->created, age_of(row));
 }

@@ -13,18 +13,22 @@
 
 static const char help[] =
     "usage: zklock who [OPTIONS] PATH\n"
+    "       zklock who [OPTIONS] --deadlocks [PATH]\n"
     "\n"
     "Shows who holds the lock at PATH and who waits for it: a row for each node.\n"
     "\n"
+    "      --deadlocks     a line for each circle of owners that wait for each other,\n"
+    "                      and exit 1 if there is one; -r: in all locks below PATH, or /\n"
     "  -f, --follow        go on, with a row for each change, until Ctrl-C\n"
     "      --json          for programs; with -f one object a line\n"
     "  -r, --recursive     also all locks below PATH\n" CLI_OPTIONS_HELP;
 
 typedef struct wanted {
-    bool below, follow, json;
+    bool below, deadlocks, follow, json;
 } wanted;
 
 static const cli_option table[] = {
+    {"deadlocks", 0, CLI_FLAG, .field = offsetof(wanted, deadlocks)},
     {"follow", 'f', CLI_FLAG, .field = offsetof(wanted, follow)},
     {"json", 0, CLI_FLAG, .field = offsetof(wanted, json)},
     {"recursive", 'r', CLI_FLAG, .field = offsetof(wanted, below)},
@@ -110,7 +114,7 @@ static const cli_row *find(const cli_roster *roster, const cli_row *row) {
 }
 
 static void show_rows(follower *f, const cli_row *rows, size_t count) {
-    const cli_roster part = {(cli_row *)rows, count};
+    const cli_roster part = {.rows = (cli_row *)rows, .count = count};
     if (count == 0)
         return;
     for (size_t i = 0; f->json && i < count; i++) {
@@ -187,19 +191,42 @@ static int show(cli_node_command *command, const cli_search *search, bool json) 
     return good ? code : cli_failure(ZKL_NO_MEMORY, NULL);
 }
 
+static int show_deadlocks(cli_node_command *command, const cli_search *search, bool json) {
+    cli_deadlocks found = {.roster = {.count = 0}};
+    int code = cli_deadlocks_find(search, &command->connection, &found);
+    if (code == 0 && found.circles.count > 0) {
+        cli_deadlocks_print(&found, json);
+        code = CLI_EXIT_FOUND;
+    } else if (code == 0 && found.roster.cut) {
+        code = EX_SOFTWARE; /* it has warned */
+    }
+    cli_deadlocks_free(&found);
+    return code;
+}
+
+static int check_arguments(cli_options *options, const wanted *who) {
+    if (who->deadlocks && who->follow)
+        return cli_misuse("--deadlocks", "not with --follow");
+    return who->deadlocks ? cli_options_expect(options, 0, 1, "[PATH]")
+                          : cli_options_expect(options, 1, 1, "PATH");
+}
+
 int cli_who(int argc, char **argv) {
     wanted who = {.below = false};
     cli_options options = cli_options_of(argc, argv, &syntax, CLI_NODE_CONNECT);
     if (!cli_options_read(&options, &who))
         return options.code;
-    int code = cli_options_expect(&options, 1, 1, "PATH");
+    int code = check_arguments(&options, &who);
     if (code)
         return code;
     cli_node_command command;
-    const cli_search search = {argv[optind], who.below, options.connect};
+    const char *path = argv[optind] ? argv[optind] : "/";
+    const cli_search search = {.path = path, .below = who.below, .seconds = options.connect};
     code = cli_node_command_begin(&command, &options, search.path, ZKL_PATH_READ);
     if (code == 0 && who.follow)
         code = show_for_ever(&search, &command.connection, who.json);
+    else if (code == 0 && who.deadlocks)
+        code = show_deadlocks(&command, &search, who.json);
     else if (code == 0)
         code = show(&command, &search, who.json);
     cli_node_command_end(&command);
