@@ -36,6 +36,14 @@
  * ZKL_BAD_ARGUMENT. A buffer for a text has at least 1 byte; a longer text is truncated, unless a
  * comment says otherwise.
  *
+ * Structs grow: those with a `size` begin with it, and later versions may add fields at the end. The
+ * host sets one to its DEFAULTS, then the fields that it needs; a designated initializer with
+ * `.size = sizeof (zkl_terms)` leaves the others 0. The library accepts the struct of an earlier
+ * version, in which later fields have their defaults, and fills it as far as it goes. That of a
+ * later version is ZKL_BAD_ARGUMENT if a field that the library lacks is not 0; in one that it
+ * fills they become 0. A `size` of 0 is ZKL_BAD_ARGUMENT, or false. The elements of an array are
+ * the `size` of its first apart.
+ *
  * An object that a function creates for the host belongs to the host until the host calls the drop
  * function of its type. After that no event of the object comes. Every drop and free accepts NULL.
  * The engine copies each text and struct that it is given before the function returns.
@@ -218,6 +226,7 @@ typedef struct zkl_auth {
 
 /* The engine copies everything in it. */
 typedef struct zkl_config {
+    size_t size;
     const char *hosts;      /* ZooKeeper's connect string, with or without chroot */
     double session_timeout; /* seconds asked of the servers, above 0 and up to 3600 */
     const zkl_auth *auths;  /* of addauth; NULL if auth_count is 0 */
@@ -233,6 +242,9 @@ typedef struct zkl_config {
      * default; with a larger one this may be larger */
     size_t node_bytes;
 } zkl_config;
+/* A session of 10 seconds, nodes that everybody may use; `hosts` is missing. */
+#define ZKL_CONFIG_DEFAULTS                                                                        \
+    { sizeof(zkl_config), NULL, 10, NULL, 0, ZKL_ACL_OPEN, NULL, NULL, false, false, false, 0 }
 
 /* Was libzookeeper built with TLS? */
 ZKL_API bool zkl_has_tls(void);
@@ -302,7 +314,10 @@ typedef enum zkl_run {
  * ZKL_RUN_END. */
 ZKL_API const char *zkl_run_text(zkl_run run);
 
+#define ZKL_RUNS 8 /* the size of an array by run; those from ZKL_RUN_END on are 0 */
+
 typedef struct zkl_stats {
+    size_t size;
     uint64_t acquired, released, timeouts, lost, revoked, abandoned, sessions, requests_sent;
     uint64_t waiting, held; /* now */
     /* nodes that the client polls, because there is no room for a watch on them */
@@ -313,15 +328,21 @@ typedef struct zkl_stats {
     /* that the paths of ephemeral nodes have, with the chroot: of nodes that exist, are asked for,
      * are in doubt, or wait to be deleted (zkl_config.node_bytes) */
     uint64_t node_bytes;
-    uint64_t runs[ZKL_RUN_END]; /* zkl_count_run */
-    double latency; /* seconds that an answer of the leader or a quorum takes, smoothed */
+    uint64_t runs[ZKL_RUNS]; /* zkl_count_run */
+    double latency;          /* seconds that an answer of the leader or a quorum takes, smoothed */
     /* from the join of each caller to its grant or its failure; and from each grant to the end of
      * the hold */
     zkl_histogram wait, hold;
     zkl_histogram heartbeat; /* from each heartbeat to its answer */
 } zkl_stats;
-/* All counts since zkl_open. In a forked child all are 0. */
-ZKL_API void zkl_client_stats(zkl_client *client, zkl_stats *stats);
+/* clang-format off */
+#define ZKL_STATS_DEFAULTS \
+    {sizeof(zkl_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0, \
+     {{0}, 0}, {{0}, 0}, {{0}, 0}}
+/* clang-format on */
+
+/* All counts since zkl_open. ZKL_OK, ZKL_BAD_ARGUMENT; ZKL_FORKED: all are 0. */
+ZKL_API zkl_status zkl_client_stats(zkl_client *client, zkl_stats *stats);
 
 /* ---- metrics: the same counts for each name of locks, and what is oldest ---- */
 
@@ -355,20 +376,29 @@ typedef enum zkl_loss {
  * ZKL_LOSS_END. */
 ZKL_API const char *zkl_loss_text(zkl_loss loss);
 
+/* The sizes of arrays by result and by reason; the counts from ..._END on are 0. */
+#define ZKL_RESULTS 16
+#define ZKL_LOSSES 8
+
 /* The counts of the locks with one name. */
 typedef struct zkl_counts {
+    size_t size;
     const char *name; /* lives as long as the client; "": locks without a name */
     uint64_t serial;  /* above that of every name that came earlier, in any client; "": 0 */
-    uint64_t ended[ZKL_RESULT_END]; /* acquires, by result */
-    uint64_t lost[ZKL_LOSS_END];    /* holds, by reason */
-    uint64_t waiting, held;         /* at present */
-    uint64_t standing_by;           /* at present: waits with terms->job, which `waiting` lacks */
+    uint64_t ended[ZKL_RESULTS]; /* acquires, by result */
+    uint64_t lost[ZKL_LOSSES];   /* holds, by reason */
+    uint64_t waiting, held;      /* at present */
+    uint64_t standing_by;        /* at present: waits with terms->job, which `waiting` lacks */
     /* seconds, of those without terms->job; 0: nobody waits, nothing is held */
     double oldest_wait, oldest_hold;
-    uint64_t runs[ZKL_RUN_END];
+    uint64_t runs[ZKL_RUNS];
     double last_run; /* seconds since 1970 by this machine's clock; 0: nothing has run */
     zkl_histogram wait, hold;
 } zkl_counts;
+/* clang-format off */
+#define ZKL_COUNTS_DEFAULTS \
+    {sizeof(zkl_counts), NULL, 0, {0}, {0}, 0, 0, 0, 0, 0, {0}, 0, {{0}, 0}, {{0}, 0}}
+/* clang-format on */
 
 /* A client counts so many names separately. The locks with further names share the counts of the
  * last name, which is "other". */
@@ -388,14 +418,18 @@ ZKL_API void zkl_count(zkl_client *client, unsigned name, zkl_status status, zkl
 ZKL_API void zkl_count_run(zkl_client *client, unsigned name, zkl_run run);
 
 typedef struct zkl_measures {
-    zkl_stats stats;
+    size_t size;
     double oldest_wait, oldest_hold; /* the largest of all counts */
     double validity;                 /* the least of all holds, in seconds */
-    size_t count;
-    zkl_counts counts[ZKL_COUNTS_MOST];
+    size_t count;                    /* of names that have counts */
 } zkl_measures;
-/* The names in it are valid until zkl_free. false: this is a forked child. */
-ZKL_API bool zkl_client_measure(zkl_client *client, zkl_measures *measures);
+#define ZKL_MEASURES_DEFAULTS                                                                      \
+    { sizeof(zkl_measures), 0, 0, 0, 0 }
+/* One moment's measures and stats, and the counts of the names, as many as there is room for, at
+ * most ZKL_COUNTS_MOST. The names are valid until zkl_free. ZKL_OK, ZKL_BAD_ARGUMENT; ZKL_FORKED:
+ * all are 0. */
+ZKL_API zkl_status zkl_client_measure(zkl_client *client, zkl_measures *measures, zkl_stats *stats,
+                                      zkl_counts *counts, size_t room);
 
 /* ---- events ---- */
 
@@ -516,18 +550,26 @@ ZKL_API void zkl_visit_drop(zkl_visit *visit);
  * latest join counts, also while the node is held: a longer stint lets the waiters behind the node
  * wait for longer. */
 typedef struct zkl_sharing {
+    size_t size;
     /* how long waiters behind the node wait at most, besides the last hold; 0 to 3,600 seconds.
      * Behind readers 0.1 seconds at least */
     zkl_nanos stint;
     zkl_nanos linger; /* how long the client keeps the node when no caller wants it; from 0 */
 } zkl_sharing;
+#define ZKL_SHARING_DEFAULTS                                                                       \
+    { sizeof(zkl_sharing), ZKL_SECOND, ZKL_SECOND }
 
 /* A caller's request to a line. */
 typedef struct zkl_terms {
+    size_t size;
     zkl_kind kind;      /* LOCK, READ, WRITE or LEASE */
     uint32_t permits;   /* LEASE: how many there may be */
     zkl_nanos deadline; /* of the wait */
     bool once;          /* a single try: the answer comes as soon as the servers have answered */
+    /* the host's number for the owner, up to ZKL_OWNER_MOST; 0: unknown. What one owner holds it
+     * keeps while it waits. The names of its nodes show the number, so that `zklock who
+     * --deadlocks` can tell which nodes of a session belong together. A shared node has none */
+    uint32_t owner;
     zkl_nanos max_hold; /* how long it may hold before it loses the hold; 0: no bound */
     /* READ: a hold of write by the same owner, in the same line of the same client, or NULL. It has
      * joined with a sharing if these terms have one, otherwise without. Not checked */
@@ -545,11 +587,13 @@ typedef struct zkl_terms {
     /* NULL, or receives the token if the caller holds when zkl_join returns, which needs `sharing`:
      * then no event GRANTED comes */
     int64_t *at_once;
-    /* the host's number for the owner, up to ZKL_OWNER_MOST; 0: unknown. What one owner holds it
-     * keeps while it waits. The names of its nodes show the number, so that `zklock who
-     * --deadlocks` can tell which nodes of a session belong together. A shared node has none */
-    uint32_t owner;
 } zkl_terms;
+/* A mutex that is waited for without a bound. */
+#define ZKL_TERMS_DEFAULTS                                                                         \
+    {                                                                                              \
+        sizeof(zkl_terms), ZKL_KIND_LOCK, 0, ZKL_NEVER, false, 0, 0, NULL, 0, false, 0, 0, NULL,   \
+            NULL                                                                                   \
+    }
 
 #define ZKL_OWNER_MOST 1048575
 /* In zkl_guid.number of a node's name the owner is above so many bits. */
@@ -634,6 +678,7 @@ ZKL_API bool zkl_node_at(zkl_contender *contender, size_t index, char *path, siz
  * them. A semaphore's callers take their leases one after the other: first they wait in the line of
  * those, then for leases. */
 typedef struct zkl_front {
+    size_t size;
     size_t ahead;   /* nodes that keep it waiting; of leases: how many have to go */
     size_t of;      /* nodes that wait or hold there, its own among them */
     size_t path;    /* of a multilock: the index of the path in whose line it waits; else 0 */
@@ -642,6 +687,8 @@ typedef struct zkl_front {
     bool read;      /* a warning of a slow wait, or zkl_query_front, has read the holder's data: */
     char holder[160]; /* truncated; "" if they were not read */
 } zkl_front;
+#define ZKL_FRONT_DEFAULTS                                                                         \
+    { sizeof(zkl_front), 0, 0, 0, false, "", false, "" }
 /* Sends nothing. false: it does not wait, or no list has shown its node; then only `path` says
  * something, also of a multilock that has failed: where its wait ended. */
 ZKL_API bool zkl_front_of(zkl_contender *contender, zkl_front *front);
@@ -694,6 +741,7 @@ ZKL_API size_t zkl_revoked(zkl_query *query);
 
 /* Its texts belong to the query. */
 typedef struct zkl_participant {
+    size_t size;
     const char *node; /* name below the path */
     zkl_kind kind;
     int32_t sequence;
@@ -704,6 +752,8 @@ typedef struct zkl_participant {
     double created; /* seconds since 1970 by the servers' clock */
     bool holder, mine;
 } zkl_participant;
+#define ZKL_PARTICIPANT_DEFAULTS                                                                   \
+    { sizeof(zkl_participant), NULL, ZKL_KIND_NONE, 0, 0, 0, NULL, 0, 0, false, false }
 
 /* The index-th participant, in the order of the line. Call it only after the ANSWER. false: there
  * are no more. */
@@ -728,6 +778,7 @@ typedef enum zkl_op_kind {
 
 /* An operation on one node. */
 typedef struct zkl_op {
+    size_t size;
     zkl_op_kind kind;
     const char *path;
     const char *data; /* CREATE, SET */
@@ -739,6 +790,12 @@ typedef struct zkl_op {
     bool own_acl; /* CREATE: `acl` counts, otherwise the client's */
     zkl_acl acl;
 } zkl_op;
+/* Reads `path`; as a write, of any version. */
+#define ZKL_OP_DEFAULTS                                                                            \
+    {                                                                                              \
+        sizeof(zkl_op), ZKL_OP_GET, NULL, NULL, 0, -1, false, false, false, false, false,          \
+            ZKL_ACL_OPEN                                                                           \
+    }
 
 /* A node's stat. */
 typedef struct zkl_stat {
@@ -753,6 +810,7 @@ typedef struct zkl_stat {
 
 /* The content of a node that was read or made. It owns its texts. */
 typedef struct zkl_content {
+    size_t size; /* of the library's: fields behind it are not there */
     zkl_stat stat;
     char *data; /* with a NUL behind it, which `length` does not count */
     size_t length;

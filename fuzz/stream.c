@@ -396,10 +396,13 @@ static void take_events(host *h) {
 
 static void ask(host *h) {
     const zkl_nanos deadline = zkl_now() + PATIENCE;
-    const zkl_sharing sharing = {.stint = ZKL_SECOND, .linger = ZKL_SECOND};
-    const zkl_terms fair = {.kind = ZKL_KIND_LOCK, .deadline = deadline};
-    const zkl_terms unfair = {.kind = ZKL_KIND_LOCK, .deadline = deadline, .sharing = &sharing};
-    const zkl_terms read = {.kind = ZKL_KIND_READ, .deadline = deadline};
+    const zkl_sharing sharing = {.size = sizeof sharing, .stint = ZKL_SECOND, .linger = ZKL_SECOND};
+    const zkl_terms fair = {.size = sizeof(zkl_terms), .kind = ZKL_KIND_LOCK, .deadline = deadline};
+    const zkl_terms unfair = {.size = sizeof(zkl_terms),
+                              .kind = ZKL_KIND_LOCK,
+                              .deadline = deadline,
+                              .sharing = &sharing};
+    const zkl_terms read = {.size = sizeof(zkl_terms), .kind = ZKL_KIND_READ, .deadline = deadline};
     CHECK_INT(zkl_join(h->client, "/l", TAG_CONTENDER, &fair, &h->contenders[0]), ZKL_OK);
     CHECK_INT(zkl_join(h->client, "/l", TAG_CONTENDER + 1, &unfair, &h->contenders[1]), ZKL_OK);
     CHECK_INT(zkl_join(h->client, "/rw", TAG_CONTENDER + 2, &read, &h->contenders[2]), ZKL_OK);
@@ -407,11 +410,16 @@ static void ask(host *h) {
     h->queries[1] = zkl_query_revoke(h->client, "/l", false, TAG_QUERY + 1, deadline, false);
     h->queries[2] = zkl_query_session(h->client, TAG_QUERY + 2, deadline);
     const zkl_op ops[] = {
-        {.kind = ZKL_OP_GET, .path = "/n"},
-        {.kind = ZKL_OP_CHILDREN, .path = "/n"},
-        {.kind = ZKL_OP_CREATE, .path = "/n", .data = "", .version = -1},
-        {.kind = ZKL_OP_SET, .path = "/n", .data = "x", .length = 1, .version = -1},
-        {.kind = ZKL_OP_DELETE, .path = "/n", .version = -1}};
+        {.size = sizeof(zkl_op), .kind = ZKL_OP_GET, .path = "/n"},
+        {.size = sizeof(zkl_op), .kind = ZKL_OP_CHILDREN, .path = "/n"},
+        {.size = sizeof(zkl_op), .kind = ZKL_OP_CREATE, .path = "/n", .data = "", .version = -1},
+        {.size = sizeof(zkl_op),
+         .kind = ZKL_OP_SET,
+         .path = "/n",
+         .data = "x",
+         .length = 1,
+         .version = -1},
+        {.size = sizeof(zkl_op), .kind = ZKL_OP_DELETE, .path = "/n", .version = -1}};
     h->requests[0] = zkl_node_do(h->client, &ops[0], TAG_NODE_REQUEST, deadline, false);
     h->requests[1] = zkl_node_do(h->client, &ops[1], TAG_NODE_REQUEST + 1, deadline, false);
     h->requests[2] =
@@ -485,8 +493,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     listen_anew();
     memset(answers, 0, sizeof answers);
     unread_length = 0;
-    const zkl_config config = {
-        .hosts = hosts, .session_timeout = 1, .acl = ZKL_ACL_OPEN, .identifier = "me"};
+    const zkl_config config = {.size = sizeof config,
+                               .hosts = hosts,
+                               .session_timeout = 1,
+                               .acl = ZKL_ACL_OPEN,
+                               .identifier = "me"};
     CHECK_INT(zkl_open(&config, &h.client), ZKL_OK);
     ask(&h);
     if (input_any(&in, 8) &&

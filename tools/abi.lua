@@ -5,6 +5,8 @@
 ---   * The list is that of the header.
 ---   * What the latest release had is still there, and unchanged, if it has the same major version, above 0. The soname
 ---     has that number.
+---   * A struct that begins with its `size` may grow at its end, behind all that the release had, and has DEFAULTS.
+---     One that programs fill has no gap at its end, because a gap may hold anything.
 ---   * The header compiles alone, as C11 and without a warning.
 --- usage: lua5.4 tools/abi.lua [--write]     in the root of the tree; with --write it writes the list
 
@@ -14,6 +16,8 @@ local header = require "tools.header"
 local LIST = "share/zklock.abi"
 -- Constants that later versions may raise, but not lower: the numbers of others.
 local GROWS = { ZKL_STATUS_END = true, ZKL_STATUS_LAST = true, ZKL_KINDS = true }
+-- The library makes these, and programs only read them.
+local MADE_HERE = { zkl_content = true }
 -- Not part of what programs are compiled against.
 local APART = { ZKL_VERSION = true }
 
@@ -32,6 +36,44 @@ end
 local TYPES = "#define TYPE(value) _Generic((value), int: \"int\", unsigned: \"unsigned\", long: \"long\", " ..
   "unsigned long: \"unsigned long\", long long: \"long long\", unsigned long long: \"unsigned long long\", " ..
   "double: \"double\", char *: \"text\")"
+
+--- Does its first field say its size?
+local function is_sized(struct) return struct.members[1] == "size" and struct.types.size == "size_t" end
+
+--- Do programs fill it, and the library reads it?
+local function is_filled(struct, items)
+  for _, item in ipairs(items) do
+    local text = item.what == "function" and header.declaration(item):match("%b()") or
+      item.what == "struct" and item.text:match("%b{}") or ""
+    if text:find("const " .. struct.name .. "%s+%*") then return true end
+  end
+  return false
+end
+
+--- What every version asks of the structs that may grow, as lines of the probe.
+local function rules(items)
+  local lines, defaults = {}, {}
+  for _, item in ipairs(items) do
+    if item.what == "defaults" then defaults[item.name] = true end
+  end
+  for _, item in ipairs(items) do
+    local name = item.name
+    if item.what == "struct" and is_sized(item) then
+      local macro = name:upper() .. "_DEFAULTS"
+      if defaults[macro] then
+        lines[#lines + 1] = ("{ const %s one = %s; if (one.size != sizeof one) return 1; }"):format(name, macro)
+      elseif not MADE_HERE[name] then
+        fail("%s has no %s", name, macro)
+      end
+      if is_filled(item, items) then
+        local last = item.members[#item.members]
+        lines[#lines + 1] = ('_Static_assert(offsetof(%s, %s) + sizeof(((%s *)0)->%s) == sizeof(%s), ' ..
+          '"a gap at the end of %s");'):format(name, last, name, last, name, name)
+      end
+    end
+  end
+  return lines
+end
 
 --- The lines of the list that only a compiler knows, as a program that prints them.
 local function probe(items)
@@ -56,6 +98,7 @@ local function probe(items)
       end
     end
   end
+  for _, line in ipairs(rules(items)) do add("%s", line) end
   add("return 0;")
   add("}")
   return table.concat(lines, "\n") .. "\n"
@@ -98,8 +141,21 @@ local function lines_of(text)
   return found
 end
 
---- The struct that a field is in; of another line: false.
-local function struct_of(line) return line:match("^field ([%w_]+)%.") or false end
+--- Of a field's line its struct, and where in the struct it begins; of another line: nil.
+local function field_of(line)
+  local struct, at = line:match("^field ([%w_]+)%.[%w_]+ (%d+) ")
+  return struct, tonumber(at)
+end
+
+--- The sizes of the structs, by name; `sized`: only of those that may grow.
+local function sizes_of(lines, sized)
+  local found = {}
+  for line in pairs(lines) do
+    local name, size = line:match("^struct ([%w_]+) (%d+) ")
+    if name and (not sized or lines["field " .. name .. ".size 0 8 size_t"]) then found[name] = tonumber(size) end
+  end
+  return found
+end
 
 --- The numbers of the constants that may grow, by name and type.
 local function growing(lines)
@@ -118,20 +174,26 @@ local function has_grown(line, grown)
   return new and new >= tonumber(number)
 end
 
+--- Is it the size of a struct that was allowed to grow, and only grew?
+local function is_larger(line, sized, sizes)
+  local name, size, rest = line:match("^struct ([%w_]+) (%d+)( .*)$")
+  return name and sized[name] and (sizes[name] or 0) > tonumber(size) and rest == " 8"
+end
+
 --- What of `former` a program would miss in `now`, each as a line.
 local function missing(former, now)
   local had, has, problems = lines_of(former), lines_of(now), {}
-  local grown = growing(has)
+  local grown, sized, former_sizes, sizes = growing(has), sizes_of(had, true), sizes_of(had), sizes_of(has)
   for line in pairs(had) do
-    if not has[line] and not has_grown(line, grown) then
+    if not has[line] and not has_grown(line, grown) and not is_larger(line, sized, sizes) then
       problems[#problems + 1] = line
     end
   end
-  local structs = {}
-  for line in pairs(had) do structs[struct_of(line)] = true end
   for line in pairs(has) do
-    if not had[line] and struct_of(line) and structs[struct_of(line)] then
-      problems[#problems + 1] = line .. " (new in a struct that programs make themselves)"
+    local struct, at = field_of(line)
+    local behind = sized[struct or ""] and at >= former_sizes[struct]
+    if struct and not had[line] and former_sizes[struct] and not behind then
+      problems[#problems + 1] = line .. " (new, and not at the end of a struct with a size)"
     end
   end
   table.sort(problems)

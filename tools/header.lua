@@ -4,7 +4,7 @@
 local header = {}
 
 ---@class header.item
----@field what "section"|"enum"|"struct"|"type"|"constant"|"function"
+---@field what "section"|"enum"|"struct"|"type"|"constant"|"defaults"|"function"
 ---@field name string
 ---@field comment string? in one line; of a section its text below the title
 ---@field text string the source, with the comments that are inside
@@ -60,6 +60,8 @@ local function item_of(text)
   if text:find("^ZKL_API ") then
     return { what = "function", name = assert(text:match("([%w_]+)%("), text) }
   end
+  local defaults = text:match("^#define (ZKL_[%w_]+_DEFAULTS) ")
+  if defaults then return { what = "defaults", name = defaults } end
   local name = text:match("^#define (ZKL_[%w_]+) %S")
   if name and name ~= "ZKL_API" then return { what = "constant", name = name } end
   return nil
@@ -68,7 +70,7 @@ end
 --- The end of the statement that begins at `from`: behind a directive's line, or behind the semicolon outside of
 --- braces, with a comment that follows on that line.
 local function end_of(text, from)
-  if text:find("^#", from) then return assert(text:find("\n", from, true)) end
+  if text:find("^#", from) then return assert(text:find("[^\\]\n", from)) + 1 end
   local at = from
   while true do
     local mark = assert(text:find("[;{/]", at), "an unfinished statement: " .. text:sub(from, from + 60))

@@ -82,7 +82,7 @@ local FORMS = {
     return (item.comment and ".Pp\n" .. prose(item.comment) or "") .. literal(item.text)
   end,
 }
-FORMS.enum, FORMS.type, FORMS.constant = FORMS.struct, FORMS.struct, FORMS.struct
+for _, what in ipairs { "enum", "type", "constant", "defaults" } do FORMS[what] = FORMS.struct end
 
 local function manual()
   local parts = {}

@@ -22,6 +22,9 @@ static const char *const results[] = {
     [ZKL_RESULT_CLOSED] = "closed",       [ZKL_RESULT_ERROR] = "error",
 };
 _Static_assert(sizeof results / sizeof *results == ZKL_RESULT_END, "each has a text");
+_Static_assert((int)ZKL_RESULT_END <= ZKL_RESULTS && (int)ZKL_LOSS_END <= ZKL_LOSSES &&
+                   (int)ZKL_RUN_END <= ZKL_RUNS,
+               "the arrays of zkl_counts have room for each");
 
 static const char *const losses[] = {
     [ZKL_LOSS_NONE] = "none",
@@ -135,22 +138,6 @@ void zkl_counts_free(zkl_counts_table *table) {
         free(table->named[i]);
         table->named[i] = NULL;
     }
-}
-
-size_t zkl_counts_copy(const zkl_counts_table *table, zkl_counts *into) {
-    size_t count = 0;
-    into[count] = table->unnamed;
-    into[count++].name = "";
-    for (size_t i = 0; i <= OTHER; i++)
-        if (table->named[i])
-            into[count++] = *table->named[i];
-    return count;
-}
-
-/* The names have the numbers 1, 2, ... without a gap, and "other" a number of its own. */
-zkl_counts *zkl_counts_copied(zkl_counts *copies, size_t count, unsigned number) {
-    const unsigned place = number == OTHER + 1 ? (unsigned)count - 1 : number;
-    return &copies[place < count ? place : 0];
 }
 
 static void sum_of(const zkl_counts *counts, zkl_histogram *wait, zkl_histogram *hold) {

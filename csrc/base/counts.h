@@ -23,21 +23,21 @@ typedef struct zkl_counts_table {
 /* The number of the counts with that name, which it creates. 0: the name is "". ZKL_COUNTS_MOST: no
  * memory. */
 unsigned zkl_counts_number(zkl_counts_table *table, const char *name);
+/* The number itself, if it has counts, otherwise 0. The numbers that have some are in order of their
+ * serial, "other" last. */
+static inline unsigned zkl_counts_used(const zkl_counts_table *table, unsigned number) {
+    return number > 0 && number < ZKL_COUNTS_MOST && table->named[number - 1] ? number : 0;
+}
+
 /* The counts with a number that zkl_counts_number has returned; with any other number, those
  * without a name. */
 static inline zkl_counts *zkl_counts_at(zkl_counts_table *table, unsigned number) {
-    zkl_counts *named = number > 0 && number < ZKL_COUNTS_MOST ? table->named[number - 1] : NULL;
-    return named ? named : &table->unnamed;
+    const unsigned used = zkl_counts_used(table, number);
+    return used ? table->named[used - 1] : &table->unnamed;
 }
 /* An acquire through a lock with the name of that number has ended, after so long. */
 void zkl_counts_ended(zkl_counts_table *table, unsigned number, zkl_status status, zkl_nanos wait);
 void zkl_counts_free(zkl_counts_table *table);
-
-/* Copies all counts in use to `into`, which has room for ZKL_COUNTS_MOST: first those without a
- * name, then the others in order of their serial, "other" last. Returns how many there are. */
-size_t zkl_counts_copy(const zkl_counts_table *table, zkl_counts *into);
-/* Among those `count` copies, the one of zkl_counts_at(number). */
-zkl_counts *zkl_counts_copied(zkl_counts *copies, size_t count, unsigned number);
 
 /* Adds the waits and the holds of all names to these. */
 void zkl_counts_sum(const zkl_counts_table *table, zkl_histogram *wait, zkl_histogram *hold);

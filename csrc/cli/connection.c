@@ -38,6 +38,7 @@ int cli_connection_open(cli_connection *connection, const cli_settings *settings
     snprintf(identity, sizeof identity, "%s:%ld", host, (long)getpid());
     char *tls = tls_of(settings);
     const zkl_config config = {
+        .size = sizeof config,
         .hosts = settings->hosts,
         .session_timeout = settings->session > 0 ? settings->session : session,
         .auths = settings->auths,

@@ -8,6 +8,7 @@
 #include "base/entropy.h"
 #include "base/event.h"
 #include "base/process.h"
+#include "base/sized.h"
 #include "base/timer.h"
 #include "base/timer_thread.h"
 #include "base/worker.h"
@@ -277,8 +278,11 @@ static bool is_sensible_bound(size_t node_bytes) {
            (node_bytes >= ZKL_NODE_BUDGET_LEAST && node_bytes <= ZKL_NODE_BUDGET_MOST);
 }
 
-zkl_status zkl_open(const zkl_config *config, zkl_client **out) {
-    if (!(config->session_timeout > 0 && config->session_timeout <= TIMEOUT_MOST) ||
+zkl_status zkl_open(const zkl_config *given, zkl_client **out) {
+    zkl_config taken = ZKL_CONFIG_DEFAULTS;
+    const zkl_config *config = &taken;
+    if (!zkl_sized_take(&taken, given) || !config->hosts ||
+        !(config->session_timeout > 0 && config->session_timeout <= TIMEOUT_MOST) ||
         (size_t)config->acl > ZKL_ACL_READ || !is_sensible_bound(config->node_bytes))
         return ZKL_BAD_ARGUMENT;
     errno = 0;

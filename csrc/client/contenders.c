@@ -4,6 +4,8 @@
 
 #include "ask/ask.h"
 #include "base/clock.h"
+#include "base/counts.h"
+#include "base/sized.h"
 #include "client/access.h"
 #include "compound/compound.h"
 #include "line/contender.h"
@@ -15,7 +17,6 @@
 #include "shared/node.h"
 #include "shared/sharer.h"
 #include "zklock.h"
-#include "base/counts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,40 +38,54 @@ typedef struct joining {
     size_t leases;
     bool all;
     uint64_t tag;
-    const zkl_terms *terms;
+    zkl_terms terms;
+    zkl_sharing sharing; /* that of the terms */
 } joining;
+
+/* Takes over what the caller has filled. */
+static bool take_terms(joining *j, const zkl_terms *terms) {
+    j->terms = (zkl_terms)ZKL_TERMS_DEFAULTS;
+    if (!zkl_sized_take(&j->terms, terms))
+        return false;
+    if (!j->terms.sharing)
+        return true;
+    j->sharing = (zkl_sharing)ZKL_SHARING_DEFAULTS;
+    const bool taken = zkl_sized_take(&j->sharing, j->terms.sharing);
+    j->terms.sharing = &j->sharing;
+    return taken;
+}
 
 /* locked */
 static zkl_contender *join(zkl_client *client, const joining *j) {
-    for (size_t i = 0; !j->terms->sharing && i < j->path_count; i++) {
+    for (size_t i = 0; !j->terms.sharing && i < j->path_count; i++) {
         zkl_line *line = zkl_lines_find(&client->lines, j->paths[i]);
         if (line)
             zkl_shared_node_make_way(line);
     }
     if (j->all)
         return zkl_compound_join_all(&client->lines, (const char *const *)j->paths, j->path_count,
-                                     j->tag, j->terms);
+                                     j->tag, &j->terms);
     if (j->leases)
         return zkl_compound_join_leases(&client->lines, j->paths[0], j->paths[1], j->leases, j->tag,
-                                        j->terms);
+                                        &j->terms);
     zkl_line *line = zkl_lines_at(&client->lines, j->paths[0]);
     if (!line)
         return NULL;
-    return j->terms->sharing ? zkl_shared_node_join(line, j->tag, j->terms)
-                             : zkl_line_join(line, j->tag, j->terms);
+    return j->terms.sharing ? zkl_shared_node_join(line, j->tag, &j->terms)
+                            : zkl_line_join(line, j->tag, &j->terms);
 }
 
 /* Leases and multilocks have nodes of their own. */
 static bool is_sensible_sharing(const joining *j) {
-    const zkl_sharing *sharing = j->terms->sharing;
-    return !sharing || (!j->all && j->terms->kind != ZKL_KIND_LEASE && sharing->stint >= 0 &&
+    const zkl_sharing *sharing = j->terms.sharing;
+    return !sharing || (!j->all && j->terms.kind != ZKL_KIND_LEASE && sharing->stint >= 0 &&
                         sharing->stint <= STINT_MOST && sharing->linger >= 0);
 }
 
 /* The caller has checked the path of leases; those here are below it, and NULL if there was no
  * memory for them. */
 static bool is_sensible(const joining *j, const char *const *paths) {
-    const zkl_terms *terms = j->terms;
+    const zkl_terms *terms = &j->terms;
     bool valid = j->path_count > 0 && terms->kind >= ZKL_KIND_LOCK &&
                  terms->kind <= ZKL_KIND_LEASE && terms->max_hold >= 0 && terms->slow >= 0 &&
                  terms->owner <= ZKL_OWNER_MOST && is_sensible_sharing(j);
@@ -113,68 +128,70 @@ static zkl_status compare_all(const char *const *paths, size_t count) {
 }
 
 /* Takes paths without the chroot; NULL: there was no memory for one. */
-static zkl_status join_at(zkl_client *client, const char *const *paths, joining j,
+static zkl_status join_at(zkl_client *client, const char *const *paths, joining *j,
                           zkl_contender **contender) {
     if (zkl_client_forked(client))
         return ZKL_FORKED;
-    if (!is_sensible(&j, paths))
+    if (!is_sensible(j, paths))
         return ZKL_BAD_ARGUMENT;
-    j.paths = calloc(j.path_count, sizeof *j.paths);
-    bool complete = j.paths != NULL;
-    for (size_t i = 0; complete && i < j.path_count; i++)
-        complete = paths[i] && (j.paths[i] = zkl_client_full_path(client, paths[i])) != NULL;
+    j->paths = calloc(j->path_count, sizeof *j->paths);
+    bool complete = j->paths != NULL;
+    for (size_t i = 0; complete && i < j->path_count; i++)
+        complete = paths[i] && (j->paths[i] = zkl_client_full_path(client, paths[i])) != NULL;
     zkl_client_enter(client);
     zkl_status status = usable(client);
     if (status == ZKL_OK) {
-        *contender = complete ? join(client, &j) : NULL;
+        *contender = complete ? join(client, j) : NULL;
         if (*contender) {
             zkl_client_use(client);
-            if (j.terms->slow)
-                zkl_slow_begin(*contender, j.terms->slow);
+            if (j->terms.slow)
+                zkl_slow_begin(*contender, j->terms.slow);
         } else {
             status = ZKL_NO_MEMORY;
         }
     }
     if (status != ZKL_OK)
-        zkl_counts_ended(&client->context.counts, j.terms->name, status, 0);
+        zkl_counts_ended(&client->context.counts, j->terms.name, status, 0);
     zkl_client_leave(client);
-    for (size_t i = 0; j.paths && i < j.path_count; i++)
-        free(j.paths[i]);
-    free(j.paths);
+    for (size_t i = 0; j->paths && i < j->path_count; i++)
+        free(j->paths[i]);
+    free(j->paths);
     return status;
 }
 
 zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag, const zkl_terms *terms,
                     zkl_contender **contender) {
-    return join_at(client, &path, (joining){.path_count = 1, .tag = tag, .terms = terms},
-                   contender);
+    joining one = {.path_count = 1, .tag = tag};
+    if (zkl_client_forked(client))
+        return ZKL_FORKED;
+    return take_terms(&one, terms) ? join_at(client, &path, &one, contender) : ZKL_BAD_ARGUMENT;
 }
 
 zkl_status zkl_join_all(zkl_client *client, const char *const *paths, size_t count, uint64_t tag,
                         const zkl_terms *terms, zkl_contender **contender) {
-    const joining all = {.path_count = count, .all = true, .tag = tag, .terms = terms};
+    joining all = {.path_count = count, .all = true, .tag = tag};
     if (zkl_client_forked(client))
         return ZKL_FORKED;
-    if (!is_sensible(&all, paths))
+    if (!take_terms(&all, terms) || !is_sensible(&all, paths))
         return ZKL_BAD_ARGUMENT;
     const zkl_status apart = compare_all(paths, count);
-    return apart == ZKL_OK ? join_at(client, paths, all, contender) : apart;
+    return apart == ZKL_OK ? join_at(client, paths, &all, contender) : apart;
 }
 
 zkl_status zkl_join_leases(zkl_client *client, const char *path, size_t count, uint64_t tag,
                            const zkl_terms *terms, zkl_contender **contender) {
     if (zkl_client_forked(client))
         return ZKL_FORKED;
-    if (!count || terms->kind != ZKL_KIND_LEASE || !zkl_path_is_lock(path))
+    joining all = {.path_count = 2, .leases = count, .tag = tag};
+    if (!count || !take_terms(&all, terms) || all.terms.kind != ZKL_KIND_LEASE ||
+        !zkl_path_is_lock(path))
         return ZKL_BAD_ARGUMENT;
     char *gate = NULL, *leases = NULL;
     if (asprintf(&gate, "%s/locks", path) < 0)
         gate = NULL;
     if (asprintf(&leases, "%s/leases", path) < 0)
         leases = NULL;
-    const zkl_status status =
-        join_at(client, (const char *const[]){gate, leases},
-                (joining){.path_count = 2, .leases = count, .tag = tag, .terms = terms}, contender);
+    const zkl_status status = join_at(client, (const char *const[]){gate, leases}, &all, contender);
     free(gate);
     free(leases);
     return status;

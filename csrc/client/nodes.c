@@ -2,6 +2,7 @@
 /* nodes: the host's side of node requests and node watches. */
 #include "client/client_state.h"
 
+#include "base/sized.h"
 #include "client/access.h"
 #include "line/front.h"
 #include "nodes/node_request.h"
@@ -39,25 +40,36 @@ static bool is_sensible(const zkl_op *op, bool several) {
            zkl_path_is_valid(op->path) && !(writes && zkl_path_is_reserved(op->path));
 }
 
-/* The wish has paths without the chroot. */
+/* Copies what the host has filled; its path gets the chroot. false: it is malformed, and has no
+ * path. */
+static bool take_op(const zkl_client *client, zkl_op *op, const zkl_op *given, bool several) {
+    *op = (zkl_op)ZKL_OP_DEFAULTS;
+    const bool sensible = zkl_sized_take(op, given) && is_sensible(op, several);
+    op->path = sensible ? path_of(client, op) : NULL;
+    return sensible;
+}
+
+/* The wish has the host's operations, with paths without the chroot. */
 static zkl_node_request *run(zkl_client *client, zkl_wish wish, uint64_t tag, zkl_nanos deadline) {
-    zkl_op *ops = calloc(wish.count ? wish.count : 1, sizeof *ops);
+    const zkl_op *given = wish.ops;
+    const size_t count = wish.count;
+    zkl_op *ops = calloc(count ? count : 1, sizeof *ops);
     bool complete = ops != NULL;
-    for (size_t i = 0; complete && i < wish.count; i++) {
-        ops[i] = wish.ops[i];
-        wish.malformed = wish.malformed || !is_sensible(&ops[i], wish.several);
-        ops[i].path = path_of(client, &wish.ops[i]);
-        complete = ops[i].path != NULL;
+    for (size_t i = 0; complete && i < count && !wish.malformed; i++) {
+        const char *at = (const char *)given + i * given->size;
+        wish.malformed = !take_op(client, &ops[i], (const zkl_op *)at, wish.several);
+        complete = wish.malformed || ops[i].path;
     }
     wish.ops = ops;
     if (wish.guard && zkl_client_of(wish.guard->context) != client)
         wish.malformed = true;
+    wish.count = wish.malformed ? 0 : count;
     zkl_client_enter(client);
     zkl_node_request *request = complete ? zkl_node_request_new(&client->nodes, &wish, tag) : NULL;
     if (request)
         zkl_client_ask(client, zkl_ask_of_request(request), deadline);
     zkl_client_leave(client);
-    for (size_t i = 0; ops && i < wish.count; i++)
+    for (size_t i = 0; ops && i < count; i++)
         free((char *)ops[i].path);
     free(ops);
     return request;
@@ -154,19 +166,21 @@ bool zkl_node_at(zkl_contender *contender, size_t index, char *path, size_t size
     return fits;
 }
 
-bool zkl_front_of(zkl_contender *contender, zkl_front *front) {
+bool zkl_front_of(zkl_contender *contender, zkl_front *given) {
     zkl_client *client = zkl_client_of(contender->context);
-    if (!zkl_client_begin(client))
+    if (!zkl_sized_is_one(given) || !zkl_client_begin(client))
         return false;
     const zkl_view view = zkl_view_of(contender);
     const zkl_child *next = view.next;
-    *front = (zkl_front){.ahead = view.ahead.count,
-                         .of = view.ahead.of,
-                         .path = view.waits.index,
-                         .own = next && next->mine,
-                         .read = view.identifier != NULL};
-    snprintf(front->next, sizeof front->next, "%s", next ? next->name : "");
-    snprintf(front->holder, sizeof front->holder, "%s", front->read ? view.identifier : "");
+    zkl_front front = {.size = sizeof front,
+                       .ahead = view.ahead.count,
+                       .of = view.ahead.of,
+                       .path = view.waits.index,
+                       .own = next && next->mine,
+                       .read = view.identifier != NULL};
+    snprintf(front.next, sizeof front.next, "%s", next ? next->name : "");
+    snprintf(front.holder, sizeof front.holder, "%s", front.read ? view.identifier : "");
     zkl_client_unlock(client);
+    zkl_sized_give(given, &front);
     return view.listed;
 }

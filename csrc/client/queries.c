@@ -2,6 +2,7 @@
 /* queries: the host's side of queries, and of the mark of a mutex. */
 #include "client/client_state.h"
 
+#include "base/sized.h"
 #include "client/access.h"
 #include "line/line.h"
 #include "line/lines.h"
@@ -118,12 +119,15 @@ size_t zkl_revoked(zkl_query *query) {
     return asked;
 }
 
-bool zkl_participant_at(zkl_query *query, size_t index, zkl_participant *participant) {
+bool zkl_participant_at(zkl_query *query, size_t index, zkl_participant *given) {
     zkl_client *client = zkl_client_of(query->ask.all->context);
-    if (!zkl_client_begin(client))
+    zkl_participant participant = ZKL_PARTICIPANT_DEFAULTS;
+    if (!zkl_sized_is_one(given) || !zkl_client_begin(client))
         return false;
-    const bool found = zkl_listing_at(&query->listing, index, participant);
+    const bool found = zkl_listing_at(&query->listing, index, &participant);
     zkl_client_unlock(client);
+    if (found)
+        zkl_sized_give(given, &participant);
     return found;
 }
 

@@ -83,6 +83,7 @@ static const char *lacking(int why) {
 int zkl_lua_connect(lua_State *L) {
     luaL_checktype(L, 1, LUA_TTABLE);
     zkl_config config = {
+        .size = sizeof config,
         .hosts = field(L, "hosts"),
         .session_timeout = number_field(L, "session_timeout"),
         .acl = (zkl_acl)number_field(L, "acl"),

@@ -208,7 +208,7 @@ static int contender_nodes(lua_State *L) {
  * Nothing: not known */
 static int contender_front(lua_State *L) {
     zkl_contender *contender = check(L);
-    zkl_front front;
+    zkl_front front = ZKL_FRONT_DEFAULTS;
     if (!contender || !zkl_front_of(contender, &front))
         return 0;
     if (front.next[0])

@@ -89,6 +89,7 @@ static uint32_t check_owner(lua_State *L) {
 static zkl_terms check_terms(lua_State *L, zkl_kind kind) {
     luaL_checktype(L, SETTINGS, LUA_TTABLE);
     return (zkl_terms){
+        .size = sizeof(zkl_terms),
         .kind = kind,
         .deadline = zkl_check_moment(L, MOMENT),
         .once = lua_toboolean(L, ONCE),
@@ -110,6 +111,7 @@ static const zkl_sharing *check_sharing(lua_State *L, zkl_sharing *sharing) {
     if (!get_number(L, "stint", &stint))
         return NULL;
     *sharing = (zkl_sharing){
+        .size = sizeof *sharing,
         .stint = zkl_clock_after(0, stint),
         .linger = zkl_clock_after(0, check_number(L, "linger")),
     };

@@ -61,7 +61,7 @@ static void set_cumulative(lua_State *L, const char *name, const zkl_histogram *
 }
 
 int zkl_lua_stats(lua_State *L) {
-    zkl_stats stats;
+    zkl_stats stats = ZKL_STATS_DEFAULTS;
     zkl_client_stats(zkl_check_client(L, 1), &stats);
     lua_newtable(L);
     set_counters(L, &stats);
@@ -140,16 +140,19 @@ static void push_counts(lua_State *L, const zkl_counts *counts) {
 
 int zkl_lua_measure(lua_State *L) {
     zkl_client *client = zkl_check_client(L, 1);
-    zkl_measures *measures = lua_newuserdata(L, sizeof *measures);
-    if (!zkl_client_measure(client, measures))
+    zkl_counts *counts = lua_newuserdata(L, ZKL_COUNTS_MOST * sizeof *counts);
+    zkl_measures measures = ZKL_MEASURES_DEFAULTS;
+    zkl_stats stats = ZKL_STATS_DEFAULTS;
+    counts->size = sizeof *counts;
+    if (zkl_client_measure(client, &measures, &stats, counts, ZKL_COUNTS_MOST) != ZKL_OK)
         return 0;
     lua_newtable(L);
-    set_counters(L, &measures->stats);
-    set_histogram(L, "heartbeat", &measures->stats.heartbeat);
-    set_number(L, "validity", measures->validity);
-    lua_createtable(L, (int)measures->count, 0);
-    for (size_t i = 0; i < measures->count; i++) {
-        push_counts(L, &measures->counts[i]);
+    set_counters(L, &stats);
+    set_histogram(L, "heartbeat", &stats.heartbeat);
+    set_number(L, "validity", measures.validity);
+    lua_createtable(L, (int)measures.count, 0);
+    for (size_t i = 0; i < measures.count; i++) {
+        push_counts(L, &counts[i]);
         lua_rawseti(L, -2, (int)i + 1);
     }
     lua_setfield(L, -2, "counts");

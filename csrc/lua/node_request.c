@@ -22,7 +22,7 @@ static void read_flags(zkl_op *op, const char *flags) {
 /* The op in the table at `index`, which keeps its strings alive. */
 static zkl_op read_op(lua_State *L, int index) {
     luaL_checktype(L, index, LUA_TTABLE);
-    zkl_op op = {.version = -1};
+    zkl_op op = ZKL_OP_DEFAULTS;
     for (int i = KIND; i <= ACL; i++)
         lua_rawgeti(L, index, i);
     op.kind = (zkl_op_kind)lua_tointeger(L, -6);

@@ -84,7 +84,7 @@ static void push_participant(lua_State *L, const zkl_participant *p) {
 static int query_participants(lua_State *L) {
     void **box = luaL_checkudata(L, 1, ZKL_QUERY);
     luaL_argcheck(L, *box, 1, "the query was dropped");
-    zkl_participant participant;
+    zkl_participant participant = ZKL_PARTICIPANT_DEFAULTS;
     lua_newtable(L);
     for (int i = 0; zkl_participant_at(*box, (size_t)i, &participant); i++) {
         push_participant(L, &participant);

@@ -32,7 +32,7 @@ static bool copy_names(zkl_content *content, const zkl_reply *reply) {
 }
 
 bool zkl_content_copy(zkl_content *content, const zkl_reply *reply) {
-    *content = (zkl_content){.length = 0};
+    *content = (zkl_content){.size = sizeof *content};
     if (reply->stat)
         content->stat = *reply->stat;
     content->exposed = reply->exposed;
@@ -55,5 +55,5 @@ void zkl_content_clear(zkl_content *content) {
         free(content->names[i]);
     free(content->names);
     free(content->data);
-    *content = (zkl_content){.length = 0};
+    *content = (zkl_content){.size = sizeof *content};
 }

@@ -212,6 +212,7 @@ bool zkl_listing_at(const zkl_listing *listing, size_t index, zkl_participant *p
     const zkl_entry *entry = &listing->entries[index];
     const zkl_child *child = &listing->snapshot.children[index];
     *participant = (zkl_participant){
+        .size = sizeof *participant,
         .node = child->name,
         .kind = child->kind,
         .sequence = child->sequence,

@@ -37,19 +37,15 @@ int main(int argc, char **argv) {
         return fprintf(stderr, "usage: epoll SERVERS PATH SECONDS\n"), 64;
     const double seconds = atof(argv[3]);
 
-    zkl_config config;
-    memset(&config, 0, sizeof config);
+    zkl_config config = ZKL_CONFIG_DEFAULTS;
     config.hosts = argv[1];
-    config.session_timeout = 10;
     config.identifier = "epoll";
     zkl_client *client;
     zkl_status status = zkl_open(&config, &client);
     if (status != ZKL_OK)
         return fprintf(stderr, "epoll: %s\n", zkl_status_text(status)), 1;
 
-    zkl_terms terms;
-    memset(&terms, 0, sizeof terms);
-    terms.kind = ZKL_KIND_LOCK;
+    zkl_terms terms = ZKL_TERMS_DEFAULTS;
     terms.deadline = zkl_clock_after(zkl_now(), 30);
     zkl_contender *lock;
     status = zkl_join(client, argv[2], 1, &terms, &lock);

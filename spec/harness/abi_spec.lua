@@ -42,8 +42,12 @@ describe("the ABI #once", function()
       "struct zkl_stat 72" },
     { "fields that swap their places", "    uint64_t client, number;", "    uint64_t number, client;",
       "field zkl_guid.client 0 8" },
-    { "a field that fits into a gap", "    bool own_acl;", "    bool own_acl, other;",
-      "(new in a struct that programs make themselves)" },
+    { "a field that fits into a gap", "    bool exposed;", "    bool exposed, other;",
+      "(new, and not at the end of a struct with a size)" },
+    { "a field before others", "    zkl_stat stat;", "    size_t other;\n    zkl_stat stat;",
+      "(new, and not at the end of a struct with a size)" },
+    { "a field of a struct without a size", "    const char *scheme, *credential;",
+      "    const char *scheme, *credential, *other;", "(new, and not at the end of a struct with a size)" },
     { "a field of another type and the same size", "    double sum;", "    int64_t sum;",
       "field zkl_histogram.sum 128 8 double" },
     { "a handler with another parameter", "void *data, intptr_t result);", "void *data, int result);",
@@ -115,6 +119,24 @@ describe("the ABI #once", function()
     refuses(check, "`make abi` writes it", "Nothing is lost")
     assert.same({ 0, "" }, { write() })
     assert.same({ 0, "" }, { check() })
+  end)
+
+  it("may have more fields at the end of a struct with a size", function()
+    edit("    int64_t *at_once;\n} zkl_terms;", "    int64_t *at_once;\n    size_t later;\n} zkl_terms;")
+    edit("0, 0, NULL, NULL }", "0, 0, NULL, NULL, 0 }")
+    assert.same({ 0, "" }, { write() })
+    assert.same({ 0, "" }, { check() })
+  end)
+
+  it("has no gap at the end of a struct that programs fill", function()
+    edit("    int64_t *at_once;\n} zkl_terms;", "    int64_t *at_once;\n    bool later;\n} zkl_terms;")
+    edit("0, 0, NULL, NULL }", "0, 0, NULL, NULL, false }")
+    refuses(check, "a gap at the end of zkl_terms")
+  end)
+
+  it("has defaults for each struct with a size", function()
+    edit("#define ZKL_SHARING_DEFAULTS", "#define ZKL_SHARING_INIT")
+    refuses(check, "zkl_sharing has no ZKL_SHARING_DEFAULTS")
   end)
 
   it("does not change silently before a release has it", function()

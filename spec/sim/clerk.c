@@ -87,7 +87,7 @@ static void keep(sim_host *host, sim_node_request what, zkl_node_request *reques
 
 static void read_note(sim_host *host, zkl_op_kind kind, sim_note note, uint64_t counter) {
     static const char *const words[] = {"get", "exists", "children"};
-    const zkl_op op = {.kind = kind, .path = path_in(host, note), .version = -1};
+    const zkl_op op = {.size = sizeof op, .kind = kind, .path = path_in(host, note), .version = -1};
     const sim_node_request what = {.tag = ++host->tags,
                                    .counter = counter,
                                    .kind = kind,
@@ -132,8 +132,12 @@ static unsigned intend(const sim_host *host) {
 }
 
 static zkl_op op_at(zkl_op_kind kind, const char *path, const char *data) {
-    return (zkl_op){
-        .kind = kind, .path = path, .data = data, .length = strlen(data), .version = -1};
+    return (zkl_op){.size = sizeof(zkl_op),
+                    .kind = kind,
+                    .path = path,
+                    .data = data,
+                    .length = strlen(data),
+                    .version = -1};
 }
 
 /* A node that nobody else makes. */

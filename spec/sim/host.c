@@ -269,7 +269,7 @@ static void hear(sim_host *host, const zkl_event *event) {
 
 /* Whoever asked looks at what he is told. */
 static void look_at_answer(const sim_question *q) {
-    zkl_participant p;
+    zkl_participant p = ZKL_PARTICIPANT_DEFAULTS;
     for (size_t i = 0; q->status == ZKL_OK && zkl_participant_at(q->query, i, &p); i++)
         SIM_CHECK(p.node && p.kind);
     zkl_revoked(q->query);
@@ -335,9 +335,9 @@ static sim_caller *write_held(const sim_host *host) {
 /* All of a client's callers at a place have the same. */
 static const zkl_sharing *sharing_at(sim_place place) {
     static const zkl_sharing all[PLACES] = {
-        [PLACE_A] = {.stint = ZKL_SECOND, .linger = ZKL_SECOND},
-        [PLACE_B] = {.stint = 0, .linger = 0},
-        [PLACE_SHARED] = {.stint = ZKL_SECOND / 4, .linger = 3 * ZKL_SECOND},
+        [PLACE_A] = {sizeof(zkl_sharing), ZKL_SECOND, .ZKL_SECOND},
+        [PLACE_B] = {sizeof(zkl_sharing), 0, .0},
+        [PLACE_SHARED] = {sizeof(zkl_sharing), ZKL_SECOND / 4, .3 * ZKL_SECOND},
     };
     return &all[place];
 }
@@ -424,7 +424,7 @@ static void join_at(sim_host *host, sim_place place) {
     c->turn.run = go_on;
     c->called = sim_now;
     c->joined = after(host, 0);
-    zkl_terms terms = {.deadline = some_deadline(host)};
+    zkl_terms terms = {.size = sizeof terms, .deadline = some_deadline(host)};
     terms.once = sim_once_in(10);
     if (terms.once)
         terms.deadline = after(host, 0);
@@ -606,6 +606,7 @@ void sim_host_open(sim_host *host) {
         return;
     snprintf(hosts, sizeof hosts, "%s%s", host->hosts, host->chroot);
     const zkl_config config = {
+        .size = sizeof config,
         .hosts = hosts,
         .session_timeout = host->session_timeout,
         .auths = &auth,

@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,11 +96,20 @@ static void the_bound_of_a_bucket_that_is_not_there_is_infinite(void) {
     CHECK(isinf(zkl_bound(SIZE_MAX)));
 }
 
+static zkl_stats stats;
+static zkl_counts counts[ZKL_COUNTS_MOST];
+
+static zkl_measures measure(void) {
+    zkl_measures measures = ZKL_MEASURES_DEFAULTS;
+    counts[0].size = sizeof counts[0];
+    stats.size = sizeof stats;
+    CHECK_INT(zkl_client_measure(&client, &measures, &stats, counts, ZKL_COUNTS_MOST), ZKL_OK);
+    return measures;
+}
+
 static uint64_t errors_without_a_name(void) {
-    static zkl_measures measures;
-    CHECK(zkl_client_measure(&client, &measures));
-    CHECK_INT(measures.count, 1);
-    return measures.counts[0].ended[ZKL_RESULT_ERROR];
+    CHECK_INT(measure().count, 1);
+    return counts[0].ended[ZKL_RESULT_ERROR];
 }
 
 static void a_number_of_no_name_counts_as_no_name(void) {
@@ -110,9 +120,8 @@ static void a_number_of_no_name_counts_as_no_name(void) {
 }
 
 static void a_negative_wait_counts_as_none(void) {
-    zkl_stats stats;
     zkl_count(&client, 0, ZKL_LOST, -5 * ZKL_SECOND);
-    zkl_client_stats(&client, &stats);
+    measure();
     CHECK(stats.wait.sum == 0);
     CHECK_INT(stats.wait.buckets[0], 1);
 }
@@ -133,7 +142,7 @@ static void no_number_of_seconds_makes_a_deadline_never_come_by_mistake(void) {
 /* ---- clients ---- */
 
 static void a_client_with_an_acl_or_a_timeout_that_is_none_is_not_opened(void) {
-    const zkl_config good = {.hosts = "127.0.0.1:1", .session_timeout = 6};
+    const zkl_config good = {.size = sizeof good, .hosts = "127.0.0.1:1", .session_timeout = 6};
     zkl_client *opened = NULL;
     for (size_t i = 0; i < NUMBERS; i++) {
         zkl_config config = good;
@@ -184,7 +193,10 @@ static void a_lock_has_a_path_with_which_its_nodes_fit(void) {
 /* ---- joins ---- */
 
 static zkl_terms terms_of(zkl_kind kind) {
-    return (zkl_terms){.kind = kind, .permits = kind == ZKL_KIND_LEASE, .deadline = ZKL_NEVER};
+    return (zkl_terms){.size = sizeof(zkl_terms),
+                       .kind = kind,
+                       .permits = kind == ZKL_KIND_LEASE,
+                       .deadline = ZKL_NEVER};
 }
 
 static zkl_status join(const char *path, const zkl_terms *terms) {
@@ -252,9 +264,11 @@ static void a_multilock_has_no_path_twice_and_none_below_another(void) {
 }
 
 static void no_join_takes_terms_that_are_none(void) {
-    static const zkl_sharing sharing = {.stint = 3600 * ZKL_SECOND};
-    static const zkl_sharing wrong[] = {
-        {.stint = -1}, {.stint = 3600 * ZKL_SECOND + 1}, {.stint = ZKL_NEVER}, {.linger = -1}};
+    static const zkl_sharing sharing = {.size = sizeof sharing, .stint = 3600 * ZKL_SECOND};
+    static const zkl_sharing wrong[] = {{sizeof sharing, -1, 0},
+                                        {sizeof sharing, 3600 * ZKL_SECOND + 1, 0},
+                                        {sizeof sharing, ZKL_NEVER, 0},
+                                        {sizeof sharing, 0, -1}};
     const char *const paths[] = {"/a", "/b"};
     for (size_t i = 0; i < NUMBERS; i++) {
         const zkl_terms terms = terms_of((zkl_kind)numbers[i]);
@@ -293,7 +307,6 @@ static void no_join_takes_terms_that_are_none(void) {
 
 /* A job's wait is counted apart, and is none of the oldest. */
 static void a_wait_for_a_turn_is_no_wait_of_the_metrics(void) {
-    static zkl_measures measures;
     zkl_contender *job, *caller;
     zkl_terms terms = terms_of(ZKL_KIND_LOCK);
     terms.job = true;
@@ -302,56 +315,53 @@ static void a_wait_for_a_turn_is_no_wait_of_the_metrics(void) {
     terms.job = false;
     CHECK_INT(zkl_join(&client, "/a", TAG, &terms, &caller), ZKL_OK);
     moment += ZKL_SECOND;
-    CHECK(zkl_client_measure(&client, &measures));
-    CHECK_INT(measures.counts[0].standing_by, 1);
-    CHECK_INT(measures.counts[0].waiting, 1);
-    CHECK_INT(measures.stats.waiting, 2);
-    CHECK(measures.counts[0].oldest_wait == 1);
+    const zkl_measures measures = measure();
+    CHECK_INT(counts[0].standing_by, 1);
+    CHECK_INT(counts[0].waiting, 1);
+    CHECK_INT(stats.waiting, 2);
+    CHECK(counts[0].oldest_wait == 1);
     CHECK(measures.oldest_wait == 1);
     zkl_drop(job);
     zkl_drop(caller);
-    CHECK(zkl_client_measure(&client, &measures));
-    CHECK_INT(measures.counts[0].standing_by, 0);
-    CHECK_INT(measures.counts[0].waiting, 0);
+    measure();
+    CHECK_INT(counts[0].standing_by, 0);
+    CHECK_INT(counts[0].waiting, 0);
 }
 
 static void a_run_is_counted_with_the_time_of_its_begin(void) {
-    static zkl_measures measures;
     const time_t before = time(NULL);
     zkl_count_run(&client, 0, ZKL_RUN_SKIPPED);
     zkl_count_run(&client, 0, ZKL_RUN_FAILED);
     zkl_count_run(&client, 0, ZKL_RUN_END);
     zkl_count_run(&client, 0, (zkl_run)-1);
-    CHECK(zkl_client_measure(&client, &measures));
-    CHECK(measures.counts[0].last_run == 0);
+    measure();
+    CHECK(counts[0].last_run == 0);
     zkl_count_run(&client, 0, ZKL_RUN_RAN);
     zkl_count_run(&client, 0, ZKL_RUN_FAILED);
-    CHECK(zkl_client_measure(&client, &measures));
-    CHECK(measures.counts[0].last_run >= (double)before);
-    CHECK(measures.counts[0].last_run < (double)time(NULL) + 1);
+    measure();
+    CHECK(counts[0].last_run >= (double)before);
+    CHECK(counts[0].last_run < (double)time(NULL) + 1);
     static const uint64_t expected[ZKL_RUN_END] = {
         [ZKL_RUN_RAN] = 1, [ZKL_RUN_SKIPPED] = 1, [ZKL_RUN_FAILED] = 2};
     for (size_t i = 0; i < ZKL_RUN_END; i++) {
-        CHECK_INT(measures.counts[0].runs[i], expected[i]);
-        CHECK_INT(measures.stats.runs[i], expected[i]);
+        CHECK_INT(counts[0].runs[i], expected[i]);
+        CHECK_INT(stats.runs[i], expected[i]);
     }
 }
 
 /* 257 is 1 in a byte, which is the number of the first name. */
 static void terms_with_the_number_of_no_name_are_those_without_a_name(void) {
-    static zkl_measures measures;
     unsigned number;
     CHECK_INT(zkl_name(&client, "first", &number), ZKL_OK);
     CHECK_INT(number, 1);
     zkl_terms terms = terms_of(ZKL_KIND_LOCK);
     terms.name = number + 256;
     CHECK_INT(join("/a", &terms), ZKL_OK);
-    CHECK(zkl_client_measure(&client, &measures));
-    CHECK_INT(measures.count, 2);
-    CHECK_TEXT(measures.counts[1].name, "first");
+    CHECK_INT(measure().count, 2);
+    CHECK_TEXT(counts[1].name, "first");
     uint64_t ended = 0;
     for (size_t i = 0; i < ZKL_RESULT_END; i++)
-        ended += measures.counts[1].ended[i];
+        ended += counts[1].ended[i];
     CHECK_INT(ended, 0);
     zkl_counts_free(&client.context.counts);
 }
@@ -380,7 +390,8 @@ static zkl_status ask(const zkl_op *op) {
 }
 
 static zkl_status ask_all(const zkl_op *op) {
-    const zkl_op ops[] = {{.kind = ZKL_OP_DELETE, .path = "/good", .version = -1}, *op};
+    const zkl_op ops[] = {
+        {.size = sizeof *op, .kind = ZKL_OP_DELETE, .path = "/good", .version = -1}, *op};
     zkl_node_request *request = zkl_node_do_all(&client, ops, 2, NULL, TAG, ZKL_NEVER, false);
     CHECK(request != NULL);
     const zkl_status status = answer();
@@ -389,7 +400,7 @@ static zkl_status ask_all(const zkl_op *op) {
 }
 
 static zkl_op op_at(zkl_op_kind kind, const char *path) {
-    return (zkl_op){.kind = kind, .path = path, .data = "", .version = -1};
+    return (zkl_op){.size = sizeof(zkl_op), .kind = kind, .path = path, .data = "", .version = -1};
 }
 
 static void no_operation_has_a_kind_that_is_none(void) {
@@ -492,6 +503,99 @@ static void only_the_token_of_a_lock_is_checked(void) {
     CHECK_INT(check_at("/a", INT64_MAX), ZKL_OK);
 }
 
+/* ---- structs with a size ---- */
+
+static void no_struct_is_without_a_size(void) {
+    zkl_config config = ZKL_CONFIG_DEFAULTS;
+    zkl_terms terms = ZKL_TERMS_DEFAULTS;
+    zkl_sharing sharing = {.size = 7};
+    zkl_op op = op_at(ZKL_OP_GET, "/a");
+    zkl_measures measures = ZKL_MEASURES_DEFAULTS;
+    zkl_client *opened = NULL;
+    config.hosts = "127.0.0.1:1";
+    config.size = op.size = 0;
+    terms.sharing = &sharing;
+    CHECK_INT(zkl_open(&config, &opened), ZKL_BAD_ARGUMENT);
+    CHECK_INT(join("/a", &terms), ZKL_BAD_ARGUMENT);
+    terms = (zkl_terms){.kind = ZKL_KIND_LOCK};
+    CHECK_INT(join("/a", &terms), ZKL_BAD_ARGUMENT);
+    CHECK_INT(join_all((const char *const[]){"/a", "/b"}, 2, &terms), ZKL_BAD_ARGUMENT);
+    terms.kind = ZKL_KIND_LEASE;
+    CHECK_INT(join_leases("/a", 1, &terms), ZKL_BAD_ARGUMENT);
+    CHECK_INT(ask(&op), ZKL_BAD_ARGUMENT);
+    CHECK_INT(ask_all(&op), ZKL_BAD_ARGUMENT);
+    stats.size = 0;
+    CHECK_INT(zkl_client_stats(&client, &stats), ZKL_BAD_ARGUMENT);
+    CHECK_INT(zkl_client_measure(&client, &measures, &stats, NULL, 0), ZKL_BAD_ARGUMENT);
+    stats.size = sizeof stats;
+    counts[0].size = 0;
+    CHECK_INT(zkl_client_measure(&client, &measures, &stats, counts, 1), ZKL_BAD_ARGUMENT);
+    CHECK_INT(zkl_client_measure(&client, &measures, &stats, counts, 0), ZKL_OK);
+    measures.size = 0;
+    CHECK_INT(zkl_client_measure(&client, &measures, &stats, NULL, 0), ZKL_BAD_ARGUMENT);
+}
+
+static void an_older_struct_has_the_defaults_of_later_fields(void) {
+    zkl_terms terms = {.size = offsetof(zkl_terms, deadline), .kind = ZKL_KIND_LOCK};
+    zkl_contender *contender;
+    terms.max_hold = -1; /* nobody reads it */
+    CHECK_INT(zkl_join(&client, "/a", TAG, &terms, &contender), ZKL_OK);
+    CHECK(!zkl_peek(&client, &(zkl_event){0})); /* a deadline of 0 would have ended the wait */
+    zkl_drop(contender);
+}
+
+/* As a program has it that was built with a later version. */
+typedef struct later_op {
+    zkl_op known;
+    uint64_t later;
+} later_op;
+
+static void a_later_struct_is_refused_if_it_uses_a_later_field(void) {
+    later_op ops[] = {{op_at(ZKL_OP_SET, "/a"), 0}, {op_at(ZKL_OP_DELETE, "/b"), 0}};
+    for (int i = 0; i < 3; i++) {
+        ops[0].known.size = ops[1].known.size = sizeof *ops;
+        ops[1].later = i == 1;
+        ops[0].later = i == 2 ? UINT64_C(1) << 63 : 0;
+        zkl_node_request *request =
+            zkl_node_do_all(&client, &ops->known, 2, NULL, TAG, ZKL_NEVER, false);
+        CHECK_INT(answer(), i ? ZKL_BAD_ARGUMENT : ZKL_OK);
+        zkl_node_request_drop(request);
+    }
+}
+
+static void a_struct_is_filled_as_far_as_it_goes(void) {
+    struct {
+        zkl_stats known;
+        uint64_t later;
+    } larger = {ZKL_STATS_DEFAULTS, 17};
+    struct {
+        zkl_counts known;
+        uint64_t later;
+    } both[2] = {{ZKL_COUNTS_DEFAULTS, 17}, {ZKL_COUNTS_DEFAULTS, 17}};
+    zkl_measures measures = ZKL_MEASURES_DEFAULTS;
+    unsigned number;
+    larger.known.size = sizeof larger;
+    both[0].known.size = sizeof *both;
+    zkl_count(&client, 0, ZKL_LOST, 0);
+    CHECK_INT(zkl_name(&client, "first", &number), ZKL_OK);
+    measures.size = offsetof(zkl_measures, count);
+    measures.count = 17;
+    CHECK_INT(zkl_client_measure(&client, &measures, &larger.known, &both->known, 2), ZKL_OK);
+    CHECK_INT(measures.count, 17);
+    CHECK_INT(larger.later, 0);
+    CHECK_INT(larger.known.size, sizeof larger);
+    CHECK_TEXT(both[1].known.name, "first");
+    CHECK_INT(both[1].known.size, sizeof *both);
+    CHECK_INT(both[0].later + both[1].later, 0);
+    CHECK_INT(both[0].known.ended[ZKL_RESULT_ERROR], 1);
+    measures.size = sizeof measures;
+    both[1].known.name = NULL;
+    CHECK_INT(zkl_client_measure(&client, &measures, &larger.known, &both->known, 1), ZKL_OK);
+    CHECK_INT(measures.count, 2);
+    CHECK(!both[1].known.name); /* there was no room for it */
+    zkl_counts_free(&client.context.counts);
+}
+
 static void every_drop_and_free_accepts_null(void) {
     zkl_free(NULL);
     zkl_drop(NULL);
@@ -535,6 +639,12 @@ static const check_case cases[] = {
     {"the nodes of the servers are read-only", the_nodes_of_the_servers_are_read_only},
     {"only the holders of a lock are asked to release",
      only_the_holders_of_a_lock_are_asked_to_release},
+    {"no struct is without a size", no_struct_is_without_a_size},
+    {"an older struct has the defaults of later fields",
+     an_older_struct_has_the_defaults_of_later_fields},
+    {"a later struct is refused if it uses a later field",
+     a_later_struct_is_refused_if_it_uses_a_later_field},
+    {"a struct is filled as far as it goes", a_struct_is_filled_as_far_as_it_goes},
     {"only the token of a lock is checked", only_the_token_of_a_lock_is_checked},
 };
 

@@ -132,8 +132,8 @@ static void a_worker_that_leaves_keeps_none(void) {
 
 static void other_options_begin_a_new_shared_node(void) {
     static const zkl_sharing others[] = {
-        {2 * ZKL_SECOND, 100 * ZKL_SECOND},
-        {2 * ZKL_SECOND, 200 * ZKL_SECOND},
+        {.stint = 2 * ZKL_SECOND, .linger = 100 * ZKL_SECOND},
+        {.stint = 2 * ZKL_SECOND, .linger = 200 * ZKL_SECOND},
     };
     fake_share_as(1, 100);
     fake_caller *first = shared_holder(one);

@@ -78,10 +78,12 @@ static void examine_timeout(cli_patient *patient) {
 
 /* Answers that take longer than an eighth of the session give no validity. */
 static void examine_latency(cli_patient *patient) {
-    zkl_stats stats;
+    zkl_stats stats = ZKL_STATS_DEFAULTS;
     zkl_client *client = patient->command.connection.client;
     const double granted = zkl_session_timeout(client);
-    const zkl_op read = {.kind = ZKL_OP_EXISTS, .path = "/"}; /* behind a write, so of a quorum */
+    const zkl_op read = {.size = sizeof(zkl_op),
+                         .kind = ZKL_OP_EXISTS,
+                         .path = "/"}; /* behind a write, so of a quorum */
     cli_node_command_try(&patient->command, &read);
     zkl_client_stats(client, &stats);
     if (stats.latency > granted / 16)

@@ -43,7 +43,7 @@ static void report(cli_patient *patient, const char *path, const zkl_content *co
 }
 
 static void examine(cli_patient *patient, const char *path) {
-    const zkl_op op = {.kind = ZKL_OP_ACL, .path = path};
+    const zkl_op op = {.size = sizeof(zkl_op), .kind = ZKL_OP_ACL, .path = path};
     const zkl_status status = cli_node_command_try(&patient->command, &op);
     char *subject = cli_memory_print("ACL of %s", path);
     if (status == ZKL_OK)

@@ -98,7 +98,11 @@ static void examine_foreign(cli_patient *patient, const contents *found) {
 
 /* True if we may write to the directory. It has no such version, so nothing is written. */
 static bool may_write(cli_patient *patient) {
-    const zkl_op op = {.kind = ZKL_OP_SET, .path = patient->path, .data = "", .version = INT32_MAX};
+    const zkl_op op = {.size = sizeof(zkl_op),
+                       .kind = ZKL_OP_SET,
+                       .path = patient->path,
+                       .data = "",
+                       .version = INT32_MAX};
     return cli_node_command_try(&patient->command, &op) != ZKL_ACCESS_DENIED;
 }
 
@@ -138,7 +142,7 @@ static bool is_token(const zkl_content *content) {
 static void examine_mark(cli_patient *patient) {
     char when[CLI_TIME_TEXT];
     char *path = cli_memory_print("%s/" ZKL_ONCE_NODE, patient->path);
-    const zkl_op op = {.kind = ZKL_OP_GET, .path = path};
+    const zkl_op op = {.size = sizeof(zkl_op), .kind = ZKL_OP_GET, .path = path};
     const zkl_status status = cli_node_command_try(&patient->command, &op);
     const zkl_content *content = zkl_node_request_content(patient->command.request, 0);
     if (status != ZKL_OK) {
@@ -223,7 +227,8 @@ static void examine_acquire(cli_patient *patient, const contents *found) {
     const zkl_nanos since = zkl_now();
     const uint64_t tag = cli_connection_ask(connection);
     const zkl_kind kind = found->shared > 0 ? ZKL_KIND_WRITE : ZKL_KIND_LOCK;
-    const zkl_terms terms = {.kind = kind, .deadline = ZKL_NEVER, .once = true};
+    const zkl_terms terms = {
+        .size = sizeof(zkl_terms), .kind = kind, .deadline = ZKL_NEVER, .once = true};
     const zkl_status status = zkl_join(connection->client, patient->path, tag, &terms, &contender);
     if (status != ZKL_OK) {
         report_failure(patient, "acquire", status);
@@ -239,7 +244,7 @@ static void examine_acquire(cli_patient *patient, const contents *found) {
 
 void cli_doctor_line(cli_patient *patient) {
     contents found = {.locks = 0};
-    const zkl_op op = {.kind = ZKL_OP_CHILDREN, .path = patient->path};
+    const zkl_op op = {.size = sizeof(zkl_op), .kind = ZKL_OP_CHILDREN, .path = patient->path};
     const zkl_status status = cli_node_command_try(&patient->command, &op);
     if (status != ZKL_OK && status != ZKL_NO_NODE) {
         cli_finding(patient, CLI_FAILURE, "children",

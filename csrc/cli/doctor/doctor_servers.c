@@ -90,7 +90,7 @@ static void report(cli_patient *patient, const servers *all, const server *one) 
 /* ---- do they belong together? ---- */
 
 static void read_root(server *one, zkl_nanos deadline) {
-    const zkl_op op = {.kind = ZKL_OP_EXISTS, .path = "/"};
+    const zkl_op op = {.size = sizeof(zkl_op), .kind = ZKL_OP_EXISTS, .path = "/"};
     cli_connection *connection = &one->connection;
     const uint64_t tag = cli_connection_ask(connection);
     zkl_node_request *request = zkl_node_do(connection->client, &op, tag, deadline, false);

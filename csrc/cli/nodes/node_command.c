@@ -46,7 +46,8 @@ int cli_guard_add(cli_guard *guard, const char *source, const char *list) {
 static zkl_op *ops_of(const cli_guard *guard, const zkl_op *write) {
     zkl_op *ops = cli_memory_again(NULL, guard->count + 1, sizeof *ops);
     for (size_t i = 0; i < guard->count; i++)
-        ops[i] = (zkl_op){.kind = ZKL_OP_CHECK, .path = guard->nodes[i], .version = -1};
+        ops[i] = (zkl_op){
+            .size = sizeof(zkl_op), .kind = ZKL_OP_CHECK, .path = guard->nodes[i], .version = -1};
     if (write)
         ops[guard->count] = *write;
     return ops;

@@ -22,7 +22,7 @@ static const cli_syntax get_syntax = {.table = get_table, .help = get_help};
 
 static int read_node(cli_node_command *command, const char *path, void *to) {
     const bool *stat = to;
-    const zkl_op op = {.kind = ZKL_OP_GET, .path = path};
+    const zkl_op op = {.size = sizeof(zkl_op), .kind = ZKL_OP_GET, .path = path};
     const int code = cli_node_command_do(command, &op);
     if (code)
         return code;
@@ -51,7 +51,7 @@ static const cli_syntax ls_syntax = {.help = ls_help};
 
 static int list(cli_node_command *command, const char *path, void *to) {
     (void)to;
-    const zkl_op op = {.kind = ZKL_OP_CHILDREN, .path = path};
+    const zkl_op op = {.size = sizeof(zkl_op), .kind = ZKL_OP_CHILDREN, .path = path};
     const int code = cli_node_command_do(command, &op);
     if (code)
         return code;

@@ -124,7 +124,7 @@ static const cli_syntax create_syntax = {.table = create_table, .help = create_h
 
 int cli_create(int argc, char **argv) {
     wanted write = {.options = cli_options_of(argc, argv, &create_syntax, CLI_NODE_CONNECT),
-                    .op = {.kind = ZKL_OP_CREATE},
+                    .op = {.size = sizeof(zkl_op), .kind = ZKL_OP_CREATE},
                     .use = ZKL_PATH_CREATE};
     const int code = run(&write, 1, 2, "PATH [VALUE]");
     cli_guard_free(&write.guard);
@@ -155,7 +155,7 @@ static const cli_syntax set_syntax = {.table = set_table, .help = set_help};
 
 int cli_set(int argc, char **argv) {
     wanted write = {.options = cli_options_of(argc, argv, &set_syntax, CLI_NODE_CONNECT),
-                    .op = {.kind = ZKL_OP_SET},
+                    .op = {.size = sizeof(zkl_op), .kind = ZKL_OP_SET},
                     .version = -1,
                     .use = ZKL_PATH_WRITE};
     const int code = run(&write, 2, 2, "PATH VALUE");
@@ -184,7 +184,7 @@ static const cli_syntax delete_syntax = {.table = delete_table, .help = delete_h
 
 int cli_delete(int argc, char **argv) {
     wanted write = {.options = cli_options_of(argc, argv, &delete_syntax, CLI_NODE_CONNECT),
-                    .op = {.kind = ZKL_OP_DELETE},
+                    .op = {.size = sizeof(zkl_op), .kind = ZKL_OP_DELETE},
                     .version = -1,
                     .use = ZKL_PATH_DELETE};
     const int code = run(&write, 1, 1, "PATH");

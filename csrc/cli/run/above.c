@@ -41,7 +41,7 @@ static bool await_answer(struct session *session) {
 static void ask(struct session *session, const char *path) {
     zkl_client *client = session->connection.client;
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), session->run->options.connect);
-    const zkl_op list = {.kind = ZKL_OP_CHILDREN, .path = path};
+    const zkl_op list = {.size = sizeof(zkl_op), .kind = ZKL_OP_CHILDREN, .path = path};
     zkl_node_request_drop(session->request);
     const uint64_t tag = cli_connection_ask(&session->connection);
     session->request = path ? zkl_node_do(client, &list, tag, deadline, false)

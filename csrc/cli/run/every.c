@@ -55,7 +55,7 @@ static void await_answer(struct session *session, const zkl_once *once, bool wri
 static void withdraw(struct session *session) {
     char mark[ZKL_NODE_PATH];
     const zkl_nanos end = zkl_now() + SIGNALLED_MOST;
-    const zkl_op op = {.kind = ZKL_OP_DELETE, .path = mark, .version = -1};
+    const zkl_op op = {.size = sizeof(zkl_op), .kind = ZKL_OP_DELETE, .path = mark, .version = -1};
     snprintf(mark, sizeof mark, "%s/" ZKL_ONCE_NODE, session->run->options.paths[0]);
     const uint64_t tag = cli_connection_ask(&session->connection);
     zkl_node_request *request =

@@ -113,7 +113,8 @@ static zkl_nanos deadline_of(const struct session *session) {
 
 static bool join(struct session *session) {
     const struct run_options *options = &session->run->options;
-    const zkl_terms terms = {.kind = options->kind,
+    const zkl_terms terms = {.size = sizeof(zkl_terms),
+                             .kind = options->kind,
                              .permits = (uint32_t)options->permits,
                              .deadline = deadline_of(session),
                              .once = is_single_try(options),
@@ -164,7 +165,7 @@ static void await_grant(struct session *session) {
 
 /* The path of those given that was not free. */
 static const char *busy_path(const struct session *session) {
-    zkl_front front;
+    zkl_front front = ZKL_FRONT_DEFAULTS;
     zkl_front_of(session->contender, &front);
     return session->run->options.paths[front.path];
 }

@@ -50,7 +50,7 @@ static void say_front(struct session *session) {
     const struct run_options *options = &session->run->options;
     const bool semaphore = options->kind == ZKL_KIND_LEASE;
     char text[WAITING_TEXT], place[64] = "", holder[CLI_TEXT_SHOWN + 16] = "";
-    zkl_front front;
+    zkl_front front = ZKL_FRONT_DEFAULTS;
     const bool waits = zkl_front_of(session->contender, &front) && front.ahead;
     if (waits && semaphore && !front.next[0])
         snprintf(place, sizeof place, ": all %" PRId64 " permits are taken", options->permits);

@@ -55,7 +55,7 @@ static void add(cli_roster *roster, const place *line, const zkl_participant *pa
 
 /* Adds those in a line, in its order: the leases there, or all but leases. */
 static zkl_status read_standing(const search *s, const place *line, bool leases) {
-    zkl_participant participant;
+    zkl_participant participant = ZKL_PARTICIPANT_DEFAULTS;
     cli_connection *connection = s->connection;
     const uint64_t tag = cli_connection_ask(connection);
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), s->wanted->seconds);
@@ -155,7 +155,7 @@ static int take(search *s, const place *here, const zkl_content *content) {
 /* A directory that is gone has no rows. One below the path that may not be read is passed over, and
  * counted. */
 static int look(search *s, const place *here) {
-    const zkl_op op = {.kind = ZKL_OP_CHILDREN, .path = here->path};
+    const zkl_op op = {.size = sizeof(zkl_op), .kind = ZKL_OP_CHILDREN, .path = here->path};
     cli_connection *connection = s->connection;
     int code = 0;
     if (!spend(s, 1))
