@@ -71,9 +71,11 @@ static zkl_nanos try_pause(const zkl_heart *heart) {
 
 static zkl_nanos due(const zkl_heart *heart, zkl_nanos now) {
     const zkl_nanos latest = zkl_validity_latest(&heart->validity);
-    const zkl_nanos last = latest > heart->beaten ? latest : heart->beaten;
-    if (!last || heart->owes_write)
+    const zkl_nanos sent = latest > heart->beaten ? latest : heart->beaten;
+    if (!sent || heart->owes_write)
         return now;
+    /* a chain is made of what is handed over long enough after an answer */
+    const zkl_nanos last = is_wanted(heart) || sent > heart->heard ? sent : heart->heard;
     const zkl_nanos pause = heart->linked ? interval(heart, now) : try_pause(heart);
     return last + (pause > LEAST ? pause : LEAST);
 }

@@ -214,6 +214,27 @@ static void after_a_long_rest_an_acquire_is_trusted_at_once(void) {
     }
 }
 
+/* Each answer takes a fifteenth of the timeout. If a beat at rest came a third of the timeout after
+ * the beat before, and not after its answer, two of them would be too close for a chain. */
+static void after_a_rest_with_slow_answers_too(void) {
+    for (unsigned i = 0; i < 40; i++) {
+        unsigned late = 0;
+        for (unsigned passed = 0; passed < 122 + i; passed++) {
+            fake_wait(zk, 0.5);
+            late = one->heart.beating ? late + 1 : 0;
+            if (late == 4)
+                fake_settle(one);
+        }
+        fake_settle(one);
+        fake_caller *p = fake_join(one, LINE, 5);
+        fake_settle(one);
+        CHECK(fake_held(p));
+        CHECK(trusted() > ZKL_SECOND);
+        fake_release(p);
+        fake_settle(one);
+    }
+}
+
 static void after_a_stop_trust_comes_back_soon(void) {
     fake_holder(one);
     beats_of(60);
@@ -398,6 +419,7 @@ int main(int argc, char **argv) {
         {"a hold is trusted for a third at least", a_hold_is_trusted_for_a_third_at_least},
         {"after a long rest an acquire is trusted at once",
          after_a_long_rest_an_acquire_is_trusted_at_once},
+        {"after a rest with slow answers, too", after_a_rest_with_slow_answers_too},
         {"after a stop validity comes back soon", after_a_stop_trust_comes_back_soon},
         {"a connection begins with a beat", a_connection_begins_with_a_beat},
         {"at rest, too", at_rest_too},
