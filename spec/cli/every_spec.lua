@@ -316,8 +316,9 @@ describe("zklock run --every #once", function()
     end)
 
     it("ends with 75 when the lock is lost before the mark after the command", function()
-      local one = behind(here.zk, "--on-loss", "ignore", "--every", "3600", "--mark", "after", here.path, "cat")
-      here:becomes(1)
+      local one = behind(here.zk, "--on-loss", "ignore", "--every", "3600", "--mark", "after", here.path,
+        "sh", "-c", "echo runs; exec cat")
+      assert.equal("runs", one:read_line(here.patience))
       here.tree:delete(here.path .. "/" .. here:nodes()[1])
       wait.eventually(function() return here:nodes()[1] == nil end)
       one:close_input()
