@@ -11,12 +11,11 @@ local RUN = {
   ["CONTRIBUTING.md"] = { "sh: nobody, it is what everybody runs", "sh: likewise" },
   ["docs/loops.md"] = { "lua: spec/docs/loops_spec.lua", "lua: spec/docs/loops_spec.lua" },
   ["docs/coming-from.md"] = { "lua: spec/locks/resty_spec.lua" },
-  ["docs/hosts.md"] = { "lua: spec/hosts/haproxy_spec.lua" },
+  ["examples/hosts/README.md"] = { "lua: spec/hosts/haproxy_spec.lua" },
   ["docs/openresty.md"] = { "lua: spec/nginx/docs_spec.lua", "nginx: spec/nginx/docs_spec.lua",
     "nginx: spec/nginx/docs_spec.lua", "nginx: spec/nginx/docs_spec.lua", "nginx: spec/nginx/operations_spec.lua",
     "nginx: spec/nginx/operations_spec.lua", "nginx: spec/nginx/operations_spec.lua",
-    "nginx: spec/nginx/operations_spec.lua", "lua: spec/nginx/operations_spec.lua",
-    "lua: spec/nginx/operations_spec.lua", "sh: tools/rock.sh" },
+    "nginx: spec/nginx/operations_spec.lua", "sh: tools/rock.sh" },
   ["docs/api-clients.md"] = { "lua: spec/docs/api_spec.lua", "lua: spec/docs/api_spec.lua" },
   ["docs/api-locks.md"] = { "lua: spec/docs/api_spec.lua", "lua: spec/docs/api_spec.lua",
     "lua: spec/docs/api_spec.lua", "lua: spec/docs/api_spec.lua", "lua: spec/docs/api_spec.lua",
@@ -63,7 +62,7 @@ local RUN = {
 }
 
 local function pages()
-  local list = { "README.md", "CONTRIBUTING.md", "SECURITY.md" }
+  local list = { "README.md", "CONTRIBUTING.md", "SECURITY.md", "examples/hosts/README.md" }
   for name in lfs.dir("docs") do
     if name:find("%.md$") then list[#list + 1] = "docs/" .. name end
   end

@@ -365,7 +365,7 @@ core.register_action("give", { "http-res" }, function() end)
   end)
 
   it("works with the page's adapter that polls", function()
-    local block = file.read("docs/hosts.md"):match("```lua\n(local adapter = .-)```")
+    local block = file.read("examples/hosts/README.md"):match("```lua\n(local adapter = .-)```")
     local web = start { lua = block .. file.replace(file.read(SHOP), '"127.0.0.1:2181")', '"", { loop = adapter })') }
     is_sold(sell(web, 10, 2))
   end)

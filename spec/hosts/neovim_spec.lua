@@ -51,10 +51,10 @@ daemon.describe("nvim", "neovim", "in Neovim #once #bare", function(program)
     return here:closes(one, one.kill)
   end
 
-  --- The option with which docs/hosts.md loads the script, and its value.
+  --- The option with which examples/hosts/README.md loads the script, and its value.
   local function documented()
-    local option, value = file.read("docs/hosts.md"):match("`nvim (%-+%l+) '([^'\n]+)' FILE`")
-    return assert(option, "no command line in docs/hosts.md"), value
+    local option, value = file.read("examples/hosts/README.md"):match("`nvim (%-+%l+) '([^'\n]+)' FILE`")
+    return assert(option, "no command line in examples/hosts/README.md"), value
   end
 
   it("lets timers tick during a wait, and wants vim.schedule for vim.api after it", function()

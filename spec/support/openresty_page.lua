@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
---- The blocks of docs/openresty.md in an nginx: as they stand, but for the places of the servers, the tree, and the
---- upstream.
+--- The blocks of docs/openresty.md, and the plugins that it links to, in an nginx: as they stand, but for the places of
+--- the servers, the tree, and the upstream.
 
 local files = require "spec.support.file"
 local folder = require "spec.support.folder"
@@ -14,7 +14,7 @@ local page = {}
 --- A name for each block, in the page's order.
 local NAMES = {
   nginx = { "http", "orders", "buy", "checkout", "page", "health", "main" },
-  lua = { "locks", "kong", "apisix" },
+  lua = { "locks" },
 }
 
 --- The page's blocks by their names.
@@ -53,9 +53,10 @@ end
 ---@param options page.options
 function page.start(options)
   local blocks = page.blocks()
+  for _, name in ipairs { "kong", "apisix" } do blocks[name] = read("examples/nginx/plugins/" .. name .. ".lua") end
   for name, change in pairs(options.changes or {}) do blocks[name] = replace(blocks[name], change[1], change[2]) end
   local dir = folder.new("lua")
-  for _, name in ipairs { "locks", "kong", "apisix" } do write(("%s/%s.lua"):format(dir, name), blocks[name]) end
+  for _, name in ipairs { "kong", "apisix" } do write(("%s/%s.lua"):format(dir, name), blocks[name]) end
   write(dir .. "/locks.lua", replace(blocks.locks, "zk1:2181,zk2:2181,zk3:2181", options.hosts))
   write(dir .. "/shop.lua", options.shop or "return {}")
   local http = replace(blocks.http, "/etc/nginx/lua/", dir .. "/"):gsub("/opt/zklock", tree())
