@@ -71,7 +71,7 @@ void zkl_asks_step(zkl_asks *all) {
     }
 }
 
-void zkl_asks_dismiss(zkl_asks *all, zkl_status status) {
+void zkl_asks_give_up(zkl_asks *all, zkl_status status) {
     ZKL_EACH (zkl_ask, due, &all->due, item) {
         zkl_ask_give_up(due, status);
     }

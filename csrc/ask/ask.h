@@ -71,7 +71,7 @@ bool zkl_ask_end_unreached(zkl_ask *ask);
 /* Goes on with those that are due: near the end of every step. */
 void zkl_asks_step(zkl_asks *all);
 /* Gives all up. */
-void zkl_asks_dismiss(zkl_asks *all, zkl_status status);
+void zkl_asks_give_up(zkl_asks *all, zkl_status status);
 /* The contender is about to be freed. */
 void zkl_asks_forget(zkl_asks *all, const zkl_contender *held);
 

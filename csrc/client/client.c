@@ -77,11 +77,18 @@ static void alarmed(zkl_timer *alarm) {
 }
 
 static void refuse_line(zkl_line *line) {
-    zkl_line_dismiss(line, ZKL_AUTH_FAILED, false);
+    zkl_line_fail(line, ZKL_AUTH_FAILED, false);
 }
 
 static void close_line(zkl_line *line) {
-    zkl_line_dismiss(line, ZKL_CLOSED, true);
+    zkl_line_fail(line, ZKL_CLOSED, true);
+}
+
+/* The handle is gone, and with it all its requests and watches. */
+static void lose_requests(zkl_client *client) {
+    zkl_node_requests_unlink(&client->nodes);
+    zkl_node_watches_unlink(&client->nodes);
+    zkl_lines_unlink(&client->lines);
 }
 
 static void session_changed(void *ctx, zkl_session_news news) {
@@ -99,27 +106,21 @@ static void session_changed(void *ctx, zkl_session_news news) {
     case ZKL_SESSION_RELINKED:
         zkl_lines_each(&client->lines, zkl_line_relink);
         zkl_queries_suspend(&client->queries);
-        zkl_node_requests_unlink(&client->nodes);
-        zkl_node_watches_unlink(&client->nodes);
-        zkl_lines_unlink(&client->lines);
+        lose_requests(client);
         break;
     case ZKL_SESSION_REFUSED:
         zkl_lines_each(&client->lines, refuse_line);
-        zkl_compounds_dismiss(&client->lines.common, ZKL_AUTH_FAILED);
-        zkl_asks_dismiss(&client->queries.asks, ZKL_AUTH_FAILED);
-        zkl_asks_dismiss(&client->nodes.asks, ZKL_AUTH_FAILED);
-        zkl_node_requests_unlink(&client->nodes);
-        zkl_node_watches_unlink(&client->nodes);
-        zkl_lines_unlink(&client->lines);
+        zkl_compounds_fail(&client->lines.common, ZKL_AUTH_FAILED);
+        zkl_asks_give_up(&client->queries.asks, ZKL_AUTH_FAILED);
+        zkl_asks_give_up(&client->nodes.asks, ZKL_AUTH_FAILED);
+        lose_requests(client);
         zkl_lines_each(&client->lines, zkl_line_expire);
         zkl_node_budget_expire(&client->lines.common.node_budget);
         break;
     case ZKL_SESSION_EXPIRED:
         zkl_lines_each(&client->lines, zkl_line_expire);
         zkl_queries_suspend(&client->queries);
-        zkl_node_requests_unlink(&client->nodes);
-        zkl_node_watches_unlink(&client->nodes);
-        zkl_lines_unlink(&client->lines);
+        lose_requests(client);
         zkl_node_budget_expire(&client->lines.common.node_budget);
         break;
     case ZKL_SESSION_REFRESHED:
@@ -340,10 +341,10 @@ void zkl_close(zkl_client *client) {
         client->closing = true;
         zkl_session_ending(&client->session);
         zkl_lines_each(&client->lines, close_line);
-        zkl_compounds_dismiss(&client->lines.common, ZKL_CLOSED);
-        zkl_asks_dismiss(&client->queries.asks, ZKL_CLOSED);
-        zkl_asks_dismiss(&client->nodes.asks, ZKL_CLOSED);
-        zkl_asks_dismiss(&client->onces.asks, ZKL_CLOSED);
+        zkl_compounds_fail(&client->lines.common, ZKL_CLOSED);
+        zkl_asks_give_up(&client->queries.asks, ZKL_CLOSED);
+        zkl_asks_give_up(&client->nodes.asks, ZKL_CLOSED);
+        zkl_asks_give_up(&client->onces.asks, ZKL_CLOSED);
         zkl_node_watches_close(&client->nodes);
         zkl_worker_send(&client->worker, &client->end);
     }

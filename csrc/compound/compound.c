@@ -214,7 +214,7 @@ void zkl_compounds_step(zkl_line_common *common) {
     common->dirty_compounds = later;
 }
 
-void zkl_compounds_dismiss(zkl_line_common *common, zkl_status status) {
+void zkl_compounds_fail(zkl_line_common *common, zkl_status status) {
     ZKL_EACH (zkl_compound_lock, lock, &common->pausing, pause) {
         fail(lock, status);
     }

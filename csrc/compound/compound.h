@@ -26,8 +26,8 @@ zkl_contender *zkl_compound_join_all(zkl_lines *lines, const char *const *paths,
 zkl_contender *zkl_compound_join_leases(zkl_lines *lines, const char *gate, const char *leases,
                                         size_t count, uint64_t tag, const zkl_terms *terms);
 
-/* Ends the waits of compounds that are in no line now: zkl_line_dismiss does not find them. */
-void zkl_compounds_dismiss(zkl_line_common *common, zkl_status status);
+/* Ends the waits of compounds that are in no line now: zkl_line_fail does not find them. */
+void zkl_compounds_fail(zkl_line_common *common, zkl_status status);
 
 /* Continues with the compounds whose parts have changed: near the end of every step. */
 void zkl_compounds_step(zkl_line_common *common);

@@ -255,9 +255,9 @@ static void forget_own_nodes(zkl_line *line) {
     zkl_snapshot_remove_mine(&line->snapshot);
 }
 
-void zkl_line_dismiss(zkl_line *line, zkl_status status, bool give_back) {
+void zkl_line_fail(zkl_line *line, zkl_status status, bool give_back) {
     ZKL_EACH (zkl_listener, listener, &line->listeners, item) {
-        listener->dismissed(listener, status, give_back);
+        listener->failed(listener, status, give_back);
     }
     forget_own_nodes(line);
     zkl_leave_fail_waiting(line, status);

@@ -51,6 +51,6 @@ void zkl_line_unsure(zkl_line *line);
  * that no caller uses. */
 void zkl_line_insist(zkl_line *line);
 /* Waiters fail with `status`. `give_back`: holders are released as well. */
-void zkl_line_dismiss(zkl_line *line, zkl_status status, bool give_back);
+void zkl_line_fail(zkl_line *line, zkl_status status, bool give_back);
 
 #endif

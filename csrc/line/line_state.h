@@ -19,7 +19,7 @@ struct zkl_listener {
     zkl_list_item item; /* line->listeners */
     bool attends;       /* needs to hear when nodes come or go: the line watches the directory */
     void (*dirty)(zkl_listener *listener); /* something may have changed */
-    void (*dismissed)(zkl_listener *listener, zkl_status status, bool give_back);
+    void (*failed)(zkl_listener *listener, zkl_status status, bool give_back);
     void (*hurried)(zkl_listener *listener); /* end nodes that no caller uses */
     /* The servers throttled a request that its node `c` needs, or that the line needs if that is
      * NULL: its callers that try once fail with `status`. */

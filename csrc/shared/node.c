@@ -269,7 +269,7 @@ static void line_dirty(zkl_listener *listener) {
     zkl_shared_node_mark_dirty(shared_of(listener));
 }
 
-static void line_dismissed(zkl_listener *listener, zkl_status status, bool give_back) {
+static void line_failed(zkl_listener *listener, zkl_status status, bool give_back) {
     zkl_shared_node *shared = shared_of(listener);
     zkl_handoff_fail_all(shared, status);
     if (!give_back)
@@ -315,7 +315,7 @@ static zkl_shared_node *shared_new(zkl_line *line, zkl_kind kind) {
         return NULL;
     shared->node_listener = (zkl_contender_listener){node_changed, node_revoked, NULL};
     shared->listener = (zkl_listener){.dirty = line_dirty,
-                                      .dismissed = line_dismissed,
+                                      .failed = line_failed,
                                       .hurried = line_hurried,
                                       .throttled = line_throttled};
     shared->context = line->context;

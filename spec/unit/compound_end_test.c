@@ -32,7 +32,7 @@ static fake_caller *both(fake_client *client, const char *const *paths) {
 /* ---- failures ---- */
 
 static void refuse_line(zkl_line *line) {
-    zkl_line_dismiss(line, ZKL_AUTH_FAILED, false);
+    zkl_line_fail(line, ZKL_AUTH_FAILED, false);
 }
 
 /* The servers refuse the session: waiters are told so, and what was held is lost, in one step. */
@@ -69,7 +69,7 @@ static void a_refused_session_is_told_at_an_open_gate(void) {
 }
 
 static void close_line(zkl_line *line) {
-    zkl_line_dismiss(line, ZKL_CLOSED, true);
+    zkl_line_fail(line, ZKL_CLOSED, true);
 }
 
 /* A part that is held is released, which is no answer to whoever waits for the others. */
@@ -114,7 +114,7 @@ static void a_pause_ends(void) {
 
 static void who_pauses_when_the_client_closes_is_told_so(void) {
     fake_caller *p = pausing();
-    zkl_compounds_dismiss(&one->lines.common, ZKL_CLOSED);
+    zkl_compounds_fail(&one->lines.common, ZKL_CLOSED);
     fake_leave(one);
     CHECK_FAILED(p, ZKL_CLOSED);
     fake_wait(zk, 1);
@@ -127,14 +127,14 @@ static void who_ends_without_a_pause_ends_no_other_pause(void) {
     fake_caller *p = pausing(), *q = settled(both(one, bp));
     fake_cancel(q);
     fake_settle_all(zk);
-    zkl_compounds_dismiss(&one->lines.common, ZKL_CLOSED);
+    zkl_compounds_fail(&one->lines.common, ZKL_CLOSED);
     fake_leave(one);
     CHECK_FAILED(p, ZKL_CLOSED);
 }
 
 static void who_pauses_when_the_session_is_refused_is_told_so(void) {
     fake_caller *p = pausing();
-    zkl_compounds_dismiss(&one->lines.common, ZKL_AUTH_FAILED);
+    zkl_compounds_fail(&one->lines.common, ZKL_AUTH_FAILED);
     refuse(one);
     CHECK_FAILED(p, ZKL_AUTH_FAILED);
 }

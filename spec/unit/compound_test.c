@@ -585,7 +585,7 @@ static void a_multilock_is_held_no_longer_than_it_may(void) {
 }
 
 static void close_line(zkl_line *line) {
-    zkl_line_dismiss(line, ZKL_CLOSED, true);
+    zkl_line_fail(line, ZKL_CLOSED, true);
 }
 
 static void a_multilock_is_given_back_when_the_client_closes(void) {

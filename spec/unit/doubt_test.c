@@ -126,7 +126,7 @@ static void nothing_is_told_when_the_host_has_let_go(void) {
 }
 
 static void close_line(zkl_line *line) {
-    zkl_line_dismiss(line, ZKL_CLOSED, true);
+    zkl_line_fail(line, ZKL_CLOSED, true);
 }
 
 static void closed(fake_caller *p) {

@@ -379,7 +379,7 @@ static void a_try_gets_what_was_just_released_here(void) {
 /* ---- the client closes ---- */
 
 static void close_line(zkl_line *line) {
-    zkl_line_dismiss(line, ZKL_CLOSED, true);
+    zkl_line_fail(line, ZKL_CLOSED, true);
 }
 
 static void closing_answers_and_gives_back(void) {
@@ -409,7 +409,7 @@ static void a_client_that_closes_counts_the_watches_on_its_own_nodes(void) {
         watched +=
             line->snapshot.children[i].mine && line->snapshot.children[i].watch == ZKL_WATCH_ARMED;
     CHECK_INT(watched, 1);
-    zkl_line_dismiss(line, ZKL_CLOSED, true);
+    zkl_line_fail(line, ZKL_CLOSED, true);
     size_t bytes = zkl_line_watched_bytes(line) + one->lines.common.watch_budget.left;
     ZKL_EACH (const zkl_contender, c, &line->members, member) {
         if (c->watch != ZKL_WATCH_NONE)

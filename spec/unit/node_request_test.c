@@ -399,7 +399,7 @@ static void closing_tells_what_was_handed_over_and_what_was_not(void) {
     const size_t handed = ask(ZKL_OP_SET, NODE, "2"), read = ask(ZKL_OP_GET, NODE, NULL);
     fake_cut_quietly(one);
     const size_t waiting = ask(ZKL_OP_SET, NODE, "3");
-    zkl_asks_dismiss(&one->nodes.asks, ZKL_CLOSED);
+    zkl_asks_give_up(&one->nodes.asks, ZKL_CLOSED);
     fake_leave(one);
     CHECK_TOLD(handed, ZKL_UNKNOWN);
     CHECK_TOLD(read, ZKL_CLOSED);

@@ -495,13 +495,13 @@ static void a_mark_that_nobody_has_changed_is_not_written_and_the_hold_is_lost(v
 
 static void the_end_of_the_client_is_unknown_to_a_write_on_its_way(void) {
     const size_t written = about_to_write();
-    zkl_asks_dismiss(&one->nodes.asks, ZKL_CLOSED);
-    zkl_asks_dismiss(&one->onces.asks, ZKL_CLOSED);
+    zkl_asks_give_up(&one->nodes.asks, ZKL_CLOSED);
+    zkl_asks_give_up(&one->onces.asks, ZKL_CLOSED);
     fake_leave(one);
     CHECK_TOLD(written, ZKL_UNKNOWN);
     const size_t asked = ask_and_mark(HOUR);
-    zkl_asks_dismiss(&one->nodes.asks, ZKL_CLOSED);
-    zkl_asks_dismiss(&one->onces.asks, ZKL_CLOSED);
+    zkl_asks_give_up(&one->nodes.asks, ZKL_CLOSED);
+    zkl_asks_give_up(&one->onces.asks, ZKL_CLOSED);
     fake_leave(one);
     CHECK_TOLD(asked, ZKL_CLOSED);
 }

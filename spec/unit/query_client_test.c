@@ -80,7 +80,7 @@ static void all_are_answered_when_the_client_closes(void) {
         query_ask(i == 1 ? ZKL_QUERY_SESSION : ZKL_QUERY_PARTICIPANTS, 5);
         asked[i] = query;
     }
-    zkl_asks_dismiss(&one->queries.asks, ZKL_CLOSED);
+    zkl_asks_give_up(&one->queries.asks, ZKL_CLOSED);
     for (unsigned i = 0; i < 3; i++) {
         query = asked[i];
         query_check_answered(ZKL_CLOSED);

@@ -326,13 +326,13 @@ static void all_fail_with_their_node(void) {
     CHECK_FAILED(second, ZKL_WRONG_KIND);
 }
 
-static void dismiss(zkl_line *line) {
-    zkl_line_dismiss(line, ZKL_CLOSED, true);
+static void close_line(zkl_line *line) {
+    zkl_line_fail(line, ZKL_CLOSED, true);
 }
 
 static void at_the_close_all_are_answered(void) {
     fake_caller *holder = shared_holder(one), *waiter = shared_settled(one);
-    zkl_lines_each(&one->lines, dismiss);
+    zkl_lines_each(&one->lines, close_line);
     fake_leave(one);
     CHECK_FAILED(waiter, ZKL_CLOSED);
     CHECK_INT(holder->losses, 0);
@@ -341,13 +341,13 @@ static void at_the_close_all_are_answered(void) {
     CHECK_CLEAN();
 }
 
-static void dismiss_waiters(zkl_line *line) {
-    zkl_line_dismiss(line, ZKL_AUTH_FAILED, false);
+static void fail_waiters(zkl_line *line) {
+    zkl_line_fail(line, ZKL_AUTH_FAILED, false);
 }
 
-static void who_holds_keeps_it_when_those_who_wait_are_dismissed(void) {
+static void who_holds_keeps_it_when_those_who_wait_fail(void) {
     fake_caller *holder = shared_holder(one), *waiter = shared_settled(one);
-    zkl_lines_each(&one->lines, dismiss_waiters);
+    zkl_lines_each(&one->lines, fail_waiters);
     fake_leave(one);
     CHECK_FAILED(waiter, ZKL_AUTH_FAILED);
     CHECK(fake_held(holder));
@@ -356,7 +356,7 @@ static void who_holds_keeps_it_when_those_who_wait_are_dismissed(void) {
 
 static void at_the_close_an_idle_shared_node_goes(void) {
     shared_release(shared_holder(one));
-    zkl_lines_each(&one->lines, dismiss);
+    zkl_lines_each(&one->lines, close_line);
     fake_leave(one);
     fake_settle_all(zk);
     CHECK_CLEAN();
@@ -423,8 +423,8 @@ int main(int argc, char **argv) {
          a_try_of_a_shared_node_without_validity_asks_anew},
         {"all fail with their node", all_fail_with_their_node},
         {"at the close all are answered", at_the_close_all_are_answered},
-        {"a holder keeps the lock when the waiters are dismissed",
-         who_holds_keeps_it_when_those_who_wait_are_dismissed},
+        {"a holder keeps the lock when the waiters fail",
+         who_holds_keeps_it_when_those_who_wait_fail},
         {"at the close an idle shared node goes", at_the_close_an_idle_shared_node_goes},
         {"the client refuses one waiter too many", one_too_many_is_refused},
         {"of none an idle shared node is free", of_none_an_idle_shared_node_is_free},
