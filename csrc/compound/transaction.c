@@ -165,6 +165,7 @@ static size_t fill(const zkl_compound_lock *lock, zkl_op *ops) {
 static int send_ops(zkl_compound_lock *lock, zkl_op *ops) {
     zkl_context *context = lock->head.context;
     choose_counts(lock);
+    lock->unmarked |= !zkl_context_believes(context);
     zkl_receiver_enter(&context->receivers, &lock->receiver);
     const size_t count = fill(lock, ops);
     return count ? context->port->call->transact(context->port, ops, count,

@@ -2,30 +2,20 @@
 #include "line/parents.h"
 
 #include "base/list.h"
+#include "port/extras.h"
 #include "port/receiver.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-/* The subject of an answer; of MADE the detail says whether it was to be a container. */
+/* The subject of an answer. */
 enum { MADE, LOOKED_AT };
 
 /* An answer without information, although the link is up. */
 static void note_unheard(zkl_parents *parents, int rc) {
     if (zkl_status_passes(rc) && zkl_context_is_linked(parents->context))
         parents->unheard = rc;
-}
-
-/* Some versions of ClickHouse Keeper hang up at a container. So do other servers, by chance, but
- * not again and again. */
-enum { CUTS_MOST = 2 };
-
-static void note_container(zkl_context *context, const zkl_reply *reply) {
-    if (!zkl_status_unknown(reply->rc))
-        context->container_cuts = 0;
-    else if (reply->oldest && ++context->container_cuts == CUTS_MOST)
-        context->no_containers = true;
 }
 
 /* If a level exists but its own parent is closed to us, the answer may be NOAUTH instead of
@@ -37,9 +27,9 @@ static void made(zkl_parents *parents, const zkl_reply *reply) {
     case ZNODEEXISTS:
     case ZNONODE: /* the servers have deleted the level above meanwhile: the next round */
         return;
-    case ZUNIMPLEMENTED:                        /* servers before 3.5 */
-    case ZBADARGUMENTS:                         /* ClickHouse Keeper */
-        parents->context->no_containers = true; /* the next round creates plain nodes */
+    case ZUNIMPLEMENTED: /* servers before 3.5 */
+    case ZBADARGUMENTS:  /* ClickHouse Keeper; the next round creates plain nodes */
+        zkl_extras_refused(&parents->context->extras, ZKL_EXTRA_CONTAINER);
         return;
     default:
         note_unheard(parents, reply->rc);
@@ -63,13 +53,10 @@ static void looked_at(zkl_parents *parents, size_t end, const zkl_reply *reply) 
 
 static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply) {
     zkl_parents *parents = ZKL_CONTAINER_OF(receiver, zkl_parents, receiver);
-    if (asked->what == LOOKED_AT) {
+    if (asked->what == LOOKED_AT)
         looked_at(parents, (size_t)asked->detail, reply);
-        return;
-    }
-    if (asked->detail)
-        note_container(parents->context, reply);
-    made(parents, reply);
+    else
+        made(parents, reply);
 }
 
 void zkl_parents_init(zkl_parents *parents, zkl_context *context, const char *path) {
@@ -120,11 +107,12 @@ static int make(zkl_parents *parents, const char *level, size_t end) {
     /* the topmost level that is created? */
     const bool owned =
         parents->exposed && end > parents->there && !strchr(level + parents->there + 1, '/');
-    const bool stays = end <= context->chroot || context->no_containers || owned;
+    const bool stays =
+        end <= context->chroot || !zkl_context_knows(context, ZKL_EXTRA_CONTAINER) || owned;
     const zkl_op op = {
         .kind = ZKL_OP_CREATE, .path = level, .data = "", .container = !stays, .acl = parents->acl};
     return context->port->call->perform(context->port, &op, false,
-                                        (zkl_return){parents->receiver.id, MADE, op.container});
+                                        (zkl_return){parents->receiver.id, MADE, 0});
 }
 
 int zkl_parents_make(zkl_parents *parents) {

@@ -93,7 +93,7 @@ bool zkl_send_goes_alone(const zkl_contender *c) {
         return true;
     if (!zkl_node_is_none(c->node))
         return c->end.erases > 0;
-    return c->dispatch.attempts > 1 || c->under.token ||
+    return !zkl_context_believes(c->context) || c->dispatch.attempts > 1 || c->under.token ||
            !zkl_directories_known(&c->common->directories, c->line->path);
 }
 
@@ -109,7 +109,8 @@ static bool is_alone(const zkl_tally *tally) {
 bool zkl_send_may_count(const zkl_contender *c) {
     const zkl_line *line = c->line;
     const zkl_context *context = c->context;
-    return is_alone(&line->tally) && !line->searching && !line->listeners.first &&
+    return zkl_context_believes(context) && is_alone(&line->tally) && !line->searching &&
+           !line->listeners.first &&
            zkl_directories_counts(&c->common->directories, line->path, context->session,
                                   zkl_context_now(context));
 }

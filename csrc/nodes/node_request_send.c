@@ -70,7 +70,8 @@ static int send_out(zkl_node_request *e) {
     if (e->count == 0)
         return zkl_barrier_send(context, back, ZKL_NODE_REQUEST_PRELUDE);
     const int rc = zkl_node_request_is_read(e) ? zkl_barrier_raise(&e->nodes->barrier) : ZOK;
-    return rc == ZOK ? port->call->perform(port, &e->ops[0], false, back) : rc;
+    const bool whole = e->ops[0].kind == ZKL_OP_CREATE; /* the host wants the Stat */
+    return rc == ZOK ? port->call->perform(port, &e->ops[0], whole, back) : rc;
 }
 
 bool zkl_node_request_hand_over(zkl_node_request *e) {

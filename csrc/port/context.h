@@ -12,6 +12,7 @@
 #include "base/list.h"
 #include "base/timer.h"
 #include "base/transitions.h"
+#include "port/extras.h"
 #include "port/port.h"
 #include "port/receiver.h"
 #include "zklock.h"
@@ -53,14 +54,21 @@ typedef struct zkl_context {
     uint64_t guid;            /* the client's half of the GUIDs in the names of its nodes */
     const char *identifier;
     zkl_acl acl;
-    size_t chroot;      /* how many bytes at the start of every path are the chroot */
-    bool no_containers; /* the servers do not make container nodes */
-    /* connections in a row that broke at a container, which some servers do not know */
-    unsigned container_cuts;
+    size_t chroot; /* how many bytes at the start of every path are the chroot */
+    zkl_extras extras;
 } zkl_context;
 
 static inline zkl_nanos zkl_context_now(const zkl_context *context) {
     return context->clock->now();
+}
+
+static inline bool zkl_context_knows(const zkl_context *context, zkl_extra extra) {
+    return zkl_extras_known(&context->extras, extra);
+}
+
+/* True if the Stats in an answer to a transaction may be believed. */
+static inline bool zkl_context_believes(const zkl_context *context) {
+    return zkl_extras_compared(&context->extras);
 }
 
 static inline void zkl_context_retry_later(zkl_context *context, zkl_retry *retry) {

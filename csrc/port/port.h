@@ -25,6 +25,15 @@ typedef struct zkl_op_result {
     zkl_stat stat;    /* set */
 } zkl_op_result;
 
+/* The operations that not every server knows (extras.h). */
+typedef enum zkl_extra {
+    ZKL_EXTRA_NONE,
+    ZKL_EXTRA_CREATE2, /* a create that is answered with a Stat */
+    ZKL_EXTRA_CONTAINER,
+    ZKL_EXTRA_UNWATCH,
+    ZKL_EXTRA_COUNT
+} zkl_extra;
+
 /* One answer. Its pointers are valid until the receiver returns. */
 typedef struct zkl_reply {
     int rc;           /* ZOK, ZNONODE, ZCONNECTIONLOSS, ... */
@@ -36,8 +45,9 @@ typedef struct zkl_reply {
     const char *const *names;      /* the children */
     const zkl_op_result *outcomes; /* transact: also if it has failed */
     size_t count;
-    bool exposed; /* a read of an ACL: anybody may create, delete or administer there */
-    bool oldest;  /* ZCONNECTIONLOSS: the server had answered everything before this request */
+    bool exposed;    /* a read of an ACL: anybody may create, delete or administer there */
+    bool oldest;     /* ZCONNECTIONLOSS: the server had answered everything before this request */
+    zkl_extra extra; /* the operation that was asked for */
 } zkl_reply;
 
 /* The receiver of the answer, as a number: when the answer comes, the number is looked up, and the
@@ -51,7 +61,8 @@ typedef struct zkl_return {
 /* Every function returns ZOK, after which another thread delivers exactly one answer; or an error,
  * after which none comes. None of them blocks or calls back. Paths are full, with the chroot. */
 typedef struct zkl_port_table {
-    /* Performs one op. `watch`: sets a watch, if the op reads. */
+    /* Performs one op. `watch`: a read sets a watch, and a create reads the node if its answer has
+     * no Stat; without, the Stat is all zeros then. ZUNIMPLEMENTED: the servers do not know it. */
     int (*perform)(zkl_port *, const zkl_op *op, bool watch, zkl_return);
     /* Performs all ops (create, set, delete, check) or none. */
     int (*transact)(zkl_port *, const zkl_op *ops, size_t count, zkl_return);

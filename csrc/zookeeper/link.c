@@ -174,14 +174,14 @@ zkl_nanos zkl_link_asked(const zkl_config *config) {
     return asked < TIMEOUT_LEAST ? TIMEOUT_LEAST : asked;
 }
 
-zkl_link *zkl_link_new(const zkl_link_owner *owner, const zkl_clock *clock, uint64_t *requests) {
+zkl_link *zkl_link_new(const zkl_link_owner *owner, zkl_context *context) {
     zkl_link *link = calloc(1, sizeof *link);
     if (!link)
         return NULL;
     link->port.call = zkl_operations();
     link->owner = *owner;
-    link->clock = clock;
-    link->sent_count = requests;
+    link->clock = context->clock;
+    link->context = context;
     pthread_mutex_init(&link->mutex, NULL);
     zkl_clock_cond_init(&link->idle);
     return link;
@@ -347,12 +347,8 @@ bool zkl_link_part(zkl_link *link, zkl_identity *identity) {
     memset(session, 0, sizeof *session);
     zkl_socket_hang_up(link->handle);
     nanosleep(&(struct timespec){.tv_nsec = PARTING}, NULL);
-    const int64_t id = zkl_link_session(link);
+    const int64_t id = session->client_id;
     return !is_connected(link->handle) || (id != 0 && id != identity->id);
-}
-
-int64_t zkl_link_session(zkl_link *link) {
-    return zoo_client_id(link->handle)->client_id;
 }
 
 zkl_identity zkl_link_identity(zkl_link *link) {

@@ -4,7 +4,7 @@
 #ifndef ZKL_LINK_H
 #define ZKL_LINK_H
 
-#include "port/port.h"
+#include "port/context.h"
 #include "recipe/validity.h"
 #include "zklock.h"
 #include "zookeeper/link_owner.h"
@@ -18,9 +18,9 @@ typedef struct zkl_identity {
 /* The session timeout to ask the servers for: not shorter than the library can work with. */
 zkl_nanos zkl_link_asked(const zkl_config *config);
 
-/* Creates the object only; the library is not called yet. `requests` counts the requests, under the
- * client's mutex. NULL: no memory. */
-zkl_link *zkl_link_new(const zkl_link_owner *owner, const zkl_clock *clock, uint64_t *requests);
+/* Creates the object only; the library is not called yet. The port uses the context under the
+ * client's mutex, and counts the requests there. NULL: no memory. */
+zkl_link *zkl_link_new(const zkl_link_owner *owner, zkl_context *context);
 /* Starts the handle and its threads, with numeric addresses. `config` must outlive the link.
  * `carried`: the session to carry on, or NULL. false: errno says why; free it with
  * zkl_link_close. */
@@ -28,8 +28,7 @@ bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *con
                     const zkl_identity *carried);
 
 zkl_port *zkl_link_port(zkl_link *link);
-/* After ZKL_LINK_CONNECTED: the session's id. */
-int64_t zkl_link_session(zkl_link *link);
+/* After ZKL_LINK_CONNECTED: the session. */
 zkl_identity zkl_link_identity(zkl_link *link);
 zkl_nanos zkl_link_timeout(zkl_link *link);
 /* After the same event: a moment, as late as is known, before which the servers cannot have

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/list.h"
-#include "port/port.h"
+#include "port/context.h"
 #include "zookeeper/link_owner.h"
 #include "zookeeper/watchdog.h"
 
@@ -16,7 +16,7 @@ struct zkl_link {
     zkl_port port;
     zkl_link_owner owner;
     const zkl_clock *clock;
-    uint64_t *sent_count;
+    zkl_context *context; /* under the client's mutex */
     const zkl_config *config;
     zkl_watchdog *watchdog; /* with TLS; never changes once started */
     /* how many credentials the library has, which it repeats on every reconnect; completion

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "zookeeper/operations.h"
 
+#include "base/status.h"
 #include "zookeeper/acl_exposure.h"
 #include "zookeeper/acl_text.h"
 #include "zookeeper/outgoing_request.h"
@@ -108,6 +109,58 @@ static void on_acl(int rc, struct ACL_vector *acl, struct Stat *stat, const void
     free(lines);
 }
 
+/* ---- a create ---- */
+
+static void on_read(int rc, const char *value, int length, const struct Stat *stat,
+                    const void *data) {
+    (void)value;
+    (void)length;
+    zkl_outgoing_request *r = (zkl_outgoing_request *)data;
+    const bool heard = rc == ZOK || zkl_status_unknown(rc);
+    on_made(heard ? rc : ZKL_CORRUPT, r->load, stat, r);
+}
+
+/* The answer has no Stat. */
+static void on_path(int rc, const char *path, const void *data) {
+    static const struct Stat none;
+    zkl_outgoing_request *r = (zkl_outgoing_request *)data;
+    answer_with(r, (zkl_reply){.rc = rc, .path = path}, &none,
+                rc == ZOK && zkl_outgoing_request_is_made(path, r->path, r->sequence));
+}
+
+/* A read of the node completes the answer. If that fails, no more is known than of a create that
+ * was cut off. */
+static void on_path_to_read(int rc, const char *path, const void *data) {
+    zkl_outgoing_request *r = (zkl_outgoing_request *)data;
+    if (rc == ZOK) {
+        r->load = path ? strdup(path) : NULL;
+        r->unload = free;
+        rc = r->load ? zoo_awget(r->link->handle, r->load, NULL, NULL, on_read, r) : ZKL_CORRUPT;
+        if (rc == ZOK)
+            return;
+    }
+    on_made(rc, NULL, NULL, r);
+}
+
+static int create(zkl_outgoing_request *r, const zkl_op *op, bool whole) {
+    zkl_context *context = r->link->context;
+    zhandle_t *handle = r->link->handle;
+    const int length = (int)op->length, mode = mode_of(op);
+    r->sequence = op->sequential;
+    r->extra = op->container ? ZKL_EXTRA_CONTAINER : ZKL_EXTRA_CREATE2;
+    if (zkl_context_knows(context, r->extra))
+        return zoo_acreate2(handle, op->path, op->data, length, acl_of(op->acl), mode, on_made, r);
+    if (op->container)
+        return ZUNIMPLEMENTED;
+    r->extra = ZKL_EXTRA_NONE;
+    /* the read counts now, because its thread has not the client's mutex */
+    context->counters.requests_sent += whole;
+    return zoo_acreate(handle, op->path, op->data, length, acl_of(op->acl), mode,
+                       whole ? on_path_to_read : on_path, r);
+}
+
+/* ---- all of them ---- */
+
 static zkl_reach reach_of(zkl_op_kind kind) {
     switch (kind) {
     case ZKL_OP_GET:
@@ -132,7 +185,6 @@ static int perform(zkl_port *port, const zkl_op *op, bool watch, zkl_return back
                                                          op->kind == ZKL_OP_CREATE ? op->path : "");
     if (!r)
         return ZMARSHALLINGERROR;
-    r->sequence = op->sequential;
     const watcher_fn fn = watch ? zkl_outgoing_request_watched : NULL;
     switch (op->kind) {
     case ZKL_OP_GET:
@@ -143,9 +195,7 @@ static int perform(zkl_port *port, const zkl_op *op, bool watch, zkl_return back
         return zkl_outgoing_request_sent(
             r, zoo_awget_children2(handle, op->path, fn, link, on_names, r));
     case ZKL_OP_CREATE:
-        return zkl_outgoing_request_sent(r,
-                                         zoo_acreate2(handle, op->path, op->data, (int)op->length,
-                                                      acl_of(op->acl), mode_of(op), on_made, r));
+        return zkl_outgoing_request_sent(r, create(r, op, watch));
     case ZKL_OP_SET:
         return zkl_outgoing_request_sent(
             r, zoo_aset(handle, op->path, op->data, (int)op->length, op->version, on_stat, r));
@@ -299,16 +349,27 @@ static int sync_path(zkl_port *port, const char *path, zkl_return back) {
              : ZMARSHALLINGERROR;
 }
 
-/* The library's declaration has a pointer to the completion's type, but the library uses it as the
- * completion. */
+static void on_nothing(int rc, const struct Stat *stat, const void *data) {
+    (void)stat;
+    zkl_outgoing_request_answer((zkl_outgoing_request *)data,
+                                &(zkl_reply){.rc = zkl_status_unknown(rc) ? rc : ZUNIMPLEMENTED});
+}
+
+/* If the servers cannot do it, another request tells when they would have refused: behind those
+ * that set the watch. The library's declaration has a pointer to the completion's type, but the
+ * library uses it as the completion. */
 static int unwatch(zkl_port *port, const char *path, bool list, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
     zkl_outgoing_request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_SERVER);
-    return r ? zkl_outgoing_request_sent(
-                   r, zoo_aremove_all_watches(link->handle, path,
-                                              list ? ZWATCHTYPE_CHILD : ZWATCHTYPE_DATA, 0,
-                                              (void_completion_t *)on_void, r))
-             : ZMARSHALLINGERROR;
+    if (!r)
+        return ZMARSHALLINGERROR;
+    if (!zkl_context_knows(link->context, ZKL_EXTRA_UNWATCH))
+        return zkl_outgoing_request_sent(
+            r, zoo_awexists(link->handle, "/", NULL, NULL, on_nothing, r));
+    r->extra = ZKL_EXTRA_UNWATCH;
+    return zkl_outgoing_request_sent(
+        r, zoo_aremove_all_watches(link->handle, path, list ? ZWATCHTYPE_CHILD : ZWATCHTYPE_DATA, 0,
+                                   (void_completion_t *)on_void, r));
 }
 
 static const zkl_port_table table = {

@@ -47,7 +47,7 @@ int zkl_outgoing_request_sent(zkl_outgoing_request *r, int rc) {
     if (rc != ZOK)
         outgoing_free(r);
     else
-        ++*r->link->sent_count;
+        r->link->context->counters.requests_sent++;
     return rc;
 }
 
@@ -84,6 +84,7 @@ void zkl_outgoing_request_answer(zkl_outgoing_request *r, const zkl_reply *reply
         link->settled = r->handed;
     zkl_reply complete = *reply;
     complete.oldest = is_oldest_lost(link, reply->rc);
+    complete.extra = r->extra;
     link->owner.answered(link->owner.ctx, link, &r->back, &complete, r->handed,
                          zkl_proof_of(r->reach, reply->rc));
     outgoing_free(r);

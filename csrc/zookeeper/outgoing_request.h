@@ -14,6 +14,7 @@ typedef struct zkl_outgoing_request {
     zkl_return back;
     zkl_nanos handed;
     zkl_reach reach;
+    zkl_extra extra;
     void *load; /* a buffer for a longer answer; `unload` frees it */
     void (*unload)(void *load);
     bool sequence; /* of a create: the servers append a number */

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "base/timer.h"
 #include "base/worker.h"
+#include "port/extras.h"
 #include "zookeeper/config.h"
 #include "zookeeper/heart.h"
 #include "zookeeper/link.h"
@@ -59,16 +60,20 @@ static void unsure(zkl_heart *heart) {
     session->tell(session->ctx, ZKL_SESSION_UNSURE);
 }
 
-static void warn_plain(zkl_session *session) {
-    session->told_plain = true;
+static void warn_lacking(zkl_session *session) {
+    session->told_lacking = true;
     zkl_log_warn(session->log, "",
-                 "the servers make no container nodes: directories of locks are plain nodes"
-                 ", which stay when they are empty");
+                 "%s: directories of locks are plain nodes, which stay when they are empty%s",
+                 session->context->extras.keeper ? "the servers are ClickHouse Keeper's"
+                                                 : "the servers make no container nodes",
+                 session->context->extras.keeper
+                     ? "; each broken connection costs every lock, and validity is not proven"
+                     : "");
 }
 
 void zkl_session_step(zkl_session *session) {
-    if (session->context->no_containers && !session->told_plain)
-        warn_plain(session);
+    if (!session->told_lacking && !zkl_context_knows(session->context, ZKL_EXTRA_CONTAINER))
+        warn_lacking(session);
     if (session->context->given_up == session->explained)
         return;
     session->explained = session->context->given_up;
@@ -133,27 +138,37 @@ static zkl_nanos believable(const zkl_session *session, zkl_nanos granted) {
     return granted < most ? granted : most;
 }
 
+/* ClickHouse Keeper, and nothing else, gives its sessions a password of zeros. */
+static bool is_keeper(const zkl_identity *identity) {
+    static const char zeros[sizeof identity->password];
+    return memcmp(identity->password, zeros, sizeof zeros) == 0;
+}
+
 /* locked */
 static void connected(zkl_session *session) {
     zkl_context *context = session->context;
     const zkl_nanos now = zkl_context_now(context);
     const bool was_brief = now - session->met < BRIEF;
     session->met = now;
-    const int64_t id = zkl_link_session(session->link);
-    const bool fresh = context->session != id;
-    if (session->stage != ZKL_STAGE_SEEKING)
+    const zkl_identity identity = zkl_link_identity(session->link);
+    const bool keeper = is_keeper(&identity);
+    /* Keeper carries no session on. If it was set up anew, it gives the same number again. */
+    const bool fresh = keeper || context->session != identity.id;
+    /* a Keeper without a leader gives none, and hangs up */
+    if (session->stage != ZKL_STAGE_SEEKING || !identity.id)
         return;
     if (fresh && context->session) {
         zkl_session_forget(session); /* the new link could not carry the session on */
         session->tell(session->ctx, ZKL_SESSION_EXPIRED);
     }
-    context->session = id;
+    context->session = identity.id;
+    zkl_extras_connected(&context->extras, keeper, !fresh);
     const zkl_grant grant = {.root = zkl_link_root(session->link),
                              .granted = zkl_link_timeout(session->link),
                              .believed = believable(session, zkl_link_timeout(session->link)),
                              .fresh = fresh};
     session->timeout = grant.believed;
-    session->identity = zkl_link_identity(session->link);
+    session->identity = identity;
     session->misled = grant.believed < grant.granted;
     if (!was_brief) /* a server that hangs up at once is tried less and less often */
         session->pause = session->look_pause = 0;
@@ -204,12 +219,17 @@ static void spoiled(zkl_session *session) {
 static void on_answered(void *ctx, zkl_link *link, const zkl_return *back, const zkl_reply *reply,
                         zkl_nanos handed, zkl_proof proof) {
     zkl_session *session = ctx;
+    /* A server that does not know create2 hangs up behind this answer. The next create of that
+     * caller is a plain one. */
+    static const zkl_reply lost = {.rc = ZCONNECTIONLOSS};
+    const bool vain = reply->extra == ZKL_EXTRA_CREATE2 && reply->rc == ZUNIMPLEMENTED;
     session->enter(session->ctx);
     if (link == session->link) {
         if (!zkl_status_unknown(reply->rc))
             session->unproven = reply->rc == ZSESSIONCLOSEDREQUIRESASLAUTH;
+        zkl_extras_answered(&session->context->extras, reply);
         zkl_heart_answered(&session->heart, proof, handed);
-        session->answered(session->ctx, back, reply);
+        session->answered(session->ctx, back, vain ? &lost : reply);
         if (reply->rc == ZSESSIONEXPIRED)
             expired(session);
         else if (session->stage == ZKL_STAGE_PROVING && proof == ZKL_PROOF_QUORUM)

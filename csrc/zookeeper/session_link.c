@@ -137,9 +137,7 @@ static void reopen(zkl_timer *timer) {
 /* worker thread. The link counts before it is started: its first event may come before this
  * returns. */
 static void open_link(zkl_session *session, char *addresses, const zkl_identity *carried) {
-    zkl_link *link = addresses ? zkl_link_new(&session->owner, session->context->clock,
-                                              &session->context->counters.requests_sent)
-                               : NULL;
+    zkl_link *link = addresses ? zkl_link_new(&session->owner, session->context) : NULL;
     session->enter(session->ctx);
     free(session->tried);
     session->tried = addresses ? strdup(addresses) : NULL;

@@ -85,7 +85,7 @@ struct zkl_session {
     /* a server has hung up on us for want of credentials (enforce.auth.schemes), and has answered
      * nothing since */
     bool unproven;
-    bool told_plain;    /* the log has that the servers do not make container nodes */
+    bool told_lacking;  /* the log has that the servers do not make container nodes */
     uint64_t explained; /* how many of context->given_up have been explained */
     zkl_nanos met;      /* when there was a server last; 0: never */
 

@@ -4,7 +4,7 @@
 
 local fixture = require "spec.support.fixture"
 
-describe("a server that does not know #once", function()
+describe("a server that does not know #once #zookeeper", function()
   local here = fixture.new("/old", { session_timeout = 30 })
   local old, client
 
@@ -38,9 +38,18 @@ describe("a server that does not know #once", function()
     assert.same({ nil, "zookeeper: UNIMPLEMENTED" }, { made[1], made[2] })
   end)
 
-  it("create2 is of no use: an acquire says so", function()
+  it("create2 gets a plain create, and is not asked for create2 again", function()
     old:forget_how("create2")
     client = here:connect_to(old.hosts)
-    assert.same({ nil, "zookeeper: UNIMPLEMENTED" }, { client:mutex(here.path .. "/a"):acquire(here.patience) })
+    local lock = client:mutex(here.path .. "/a")
+    local token = assert(lock:acquire(here.patience))
+    assert.equal(token, select(2, here:only_node(here.path .. "/a")).czxid)
+    assert.is_true(lock:release())
+    local tries = old:counts().create2
+    assert.is_true(tries > 0)
+    assert(lock:acquire(here.patience))
+    assert(client:create(here.path .. "/d", "", nil, here.patience))
+    assert.equal(tries, old:counts().create2)
+    assert.equal(1, client:stats().sessions) -- such a server carries it on
   end)
 end)

@@ -57,6 +57,7 @@ int zoo_acreate(zhandle_t *zh, const char *path, const char *data, int length,
 int zoo_acreate2(zhandle_t *zh, const char *path, const char *data, int length,
                  const struct ACL_vector *acl, int mode, string_stat_completion_t completion,
                  const void *ctx) {
+    SIM_CHECK(!sim_is_keeper);
     sim_request *r = ask(OP_CREATE, path, sim_tell_string_stat, (plain *)completion, ctx);
     fill_create(&r->part, data, length, acl, mode);
     return sim_submit(zh, r);
@@ -146,6 +147,7 @@ int zoo_aremove_all_watches(zhandle_t *zh, const char *path, ZooWatcherType type
                             void_completion_t *completion, const void *ctx) {
     const int kind = type == ZWATCHTYPE_CHILD ? WATCH_CHILDREN : WATCH_DATA;
     (void)local;
+    SIM_CHECK(!sim_is_keeper);
     sim_request *r = ask(OP_UNWATCH, path, sim_tell_void, (plain *)completion, ctx);
     r->watch = kind;
     return sim_submit(zh, r);

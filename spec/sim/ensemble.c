@@ -88,6 +88,8 @@ void sim_refuse_credentials(unsigned one_in) {
     sim_ensemble.refusing = one_in;
 }
 
+bool sim_is_keeper;
+
 void sim_forget_to_hang_up(unsigned one_in) {
     sim_ensemble.forgetting = one_in;
 }

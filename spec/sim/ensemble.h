@@ -69,6 +69,9 @@ extern void (*sim_throttled)(const sim_session *session);
 void sim_refuse_credentials(unsigned one_in); /* likewise */
 /* Servers go on with a connection whose session has ended: they answer pings and what is read, and
  * refuse to write; likewise. */
+/* True: a client that comes back gets another session, as ClickHouse Keeper does it, and operations
+ * that Keeper does not know end the process. */
+extern bool sim_is_keeper;
 void sim_forget_to_hang_up(unsigned one_in);
 /* All faults end. */
 void sim_ensemble_heal(void);

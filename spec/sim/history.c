@@ -612,6 +612,7 @@ static void set_up(const sim_plan *plan) {
     history.timeout = (2 + (zkl_nanos)sim_any(9)) * ZKL_SECOND;
     sim_ensemble_begin(history.timeout / (2 + sim_any(5)));
     sim_exists_needs_read = plan->seed % 2 == 0;
+    sim_is_keeper = plan->seed & SIM_KEEPER;
     history.faults = plan->seed & SIM_MANY_LINES && plan->seed % 4 == 0 ? 0
                      : sim_once_in(10)                                  ? 0
                      : sim_once_in(3)                                   ? ALL_FAULTS

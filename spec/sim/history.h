@@ -15,6 +15,9 @@ enum { DEEDS_MOST = 4000 };
 /* ... in which those who hold a mutex ask for its mark, and write it (marks). */
 #define SIM_MARKS (UINT64_C(1) << 46)
 
+/* ... in which the servers are ClickHouse Keeper's. */
+#define SIM_KEEPER (UINT64_C(1) << 45)
+
 typedef struct sim_plan {
     uint64_t seed;
     /* Deeds that are left out, to find the few that matter. Each draws its chances for itself:

@@ -125,6 +125,7 @@ static void confirmed(zhandle_t *zh, const sim_message *m) {
         return;
     }
     zh->id.client_id = sim_session_id(m->session);
+    zh->id.passwd[0] = sim_is_keeper ? '\0' : 'p';
     zh->state = ZOO_CONNECTED_STATE;
     SAY("client %d has server %d, session %llx", zh->machine->id,
         zh->servers[zh->turn % zh->server_count] + 1, (unsigned long long)zh->id.client_id);

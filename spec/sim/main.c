@@ -11,7 +11,8 @@
  * With HISTORY=FILE in the environment the first three write what callers were told into it
  * (journal.h). Before it runs many it runs the histories that failed once (known.c). Behind every
  * second seed it runs that seed's history with many lines (history.h), whose number is larger by
- * 2^47, and behind the others the one with marks of mutexes, whose number is larger by 2^46. */
+ * 2^47, and behind the others the one with marks of mutexes, whose number is larger by 2^46; behind
+ * every eighth, one with the servers of ClickHouse Keeper, whose number is larger by 2^45. */
 #include "costs.h"
 #include "history.h"
 #include "journal.h"
@@ -33,7 +34,7 @@
 #define LITTLE 3        /* a history that grants no more tries nothing */
 
 /* Seeds that have one of these are of histories of another kind. */
-#define KINDS (SIM_MANY_LINES | SIM_MARKS)
+#define KINDS (SIM_MANY_LINES | SIM_MARKS | SIM_KEEPER)
 
 /* What the child that runs histories tells its parent. */
 typedef struct report {
@@ -189,6 +190,8 @@ static void run_on(uint64_t seed, double until, bool stops) {
         run_next(seed);
         if (!(seed & KINDS))
             run_next(seed | (seed % 2 ? SIM_MARKS : SIM_MANY_LINES));
+        if (!(seed & KINDS) && seed % 8 == 0)
+            run_next(seed | (seed % 16 ? SIM_KEEPER : SIM_KEEPER | SIM_MANY_LINES));
     }
     exit(0); /* so that what was covered is written down */
 }

@@ -102,10 +102,11 @@ void sim_serve_connect(sim_server *at, sim_socket *socket, const sim_message *m)
         sim_socket_close(socket);
         return;
     }
-    if (m->session)
-        sim_sockets_close_former(at, m->session);
-    socket->session = m->session;
-    if (!m->session) {
+    sim_session *former = sim_is_keeper ? NULL : m->session;
+    if (former)
+        sim_sockets_close_former(at, former);
+    socket->session = former;
+    if (!former) {
         sim_request *r = sim_request_new(OP_OPEN_SESSION, NULL);
         r->session = socket->session = sim_session_new();
         r->session->timeout = m->timeout;
@@ -122,11 +123,11 @@ void sim_serve_connect(sim_server *at, sim_socket *socket, const sim_message *m)
         r->behind = NULL;
         socket->pending = socket->last_pending = r; /* its reply is SAY_CONNECTED */
     } else if (at->role == LEADING) {
-        sim_answer_connect(socket, sim_revalidate(at, m->session, at->id));
+        sim_answer_connect(socket, sim_revalidate(at, former, at->id));
     } else {
         sim_message *ask = sim_put(&at->up, SAY_REVALIDATE);
         ask->socket = socket;
-        ask->session = m->session;
+        ask->session = former;
     }
 }
 

@@ -137,16 +137,10 @@ function fixture:connect_to(hosts, options)
   return self:closes(assert(zklock.connect(hosts, all)), nil, "client")
 end
 
-local HABITS = os.getenv "KEEPER"
-
---- Where clients reach the server: with KEEPER=refuse in the environment past ClickHouse Keeper's habits, among them
---- that it refuses containers.
+--- Where clients reach the server: past ClickHouse Keeper's habits, if all specs have them.
 local function hosts_of(self)
-  if not HABITS then return self.zk.hosts end
-  if not self.keeper then
-    self.keeper = proxy.start(self.zk.hosts)
-    self.keeper:act_as_keeper { createContainer = HABITS }
-  end
+  if proxy.NATURE == "zookeeper" then return self.zk.hosts end
+  self.keeper = self.keeper or proxy.start(self.zk.hosts)
   return self.keeper.hosts
 end
 

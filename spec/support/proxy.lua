@@ -30,6 +30,9 @@ function proxy:answer(timeout)
   return result
 end
 
+--- KEEPER=yes puts ClickHouse Keeper's habits between the clients of all specs and their servers.
+proxy.NATURE = os.getenv "KEEPER" and "keeper" or "zookeeper"
+
 --- Starts a proxy in front of `hosts`. Clients connect to its `.hosts`.
 ---@param hosts string "127.0.0.1:PORT[,...]": with several, each new link goes to the next that answers
 ---@param options { raw: boolean?, doors: integer? }? raw: do not look into the bytes (for the servers' links among
@@ -39,7 +42,8 @@ end
 function proxy.start(hosts, options)
   local self = setmetatable({ upstream = hosts }, proxy)
   self.process = process.spawn { "lua5.4", "spec/support/proxy_main.lua", hosts,
-    options and options.raw and "raw" or "frames", options and options.doors or 1, env = process.PLAIN_LUA }
+    options and options.raw and "raw" or "frames", options and options.doors or 1, proxy.NATURE,
+    env = process.PLAIN_LUA }
   local ports = self:answer(loop.PATIENCE)
   self.port = ports[1]
   self.hosts = "127.0.0.1:" .. table.concat(ports, ",127.0.0.1:")
@@ -107,11 +111,13 @@ function proxy:desert() return call(self, "desert") end
 ---@param op string
 function proxy:forget_how(op) call(self, "forget_how", op) end
 
---- Until `heal` the server behaves as ClickHouse Keeper does (docs/compatibility.md): it gives every client that comes
---- back a new session without saying so, and cuts the link at `setWatches`.
----@param habits table<string, "refuse"|"cut"> of some versions: by op, for `create2` and `createContainer`; "refuse":
----  it answers BADARGUMENTS
-function proxy:act_as_keeper(habits) call(self, "act_as_keeper", habits) end
+--- From now on the servers are of another kind (docs/compatibility.md). "keeper": as a ClickHouse Keeper before 26.1,
+--- they give every client that comes back a new session without saying so, with a password of zeros, and cut the link
+--- at operations that they do not know. "stranger": the same, but they show passwords, and know all operations but
+--- `setWatches`. "zookeeper": as they are.
+---@param nature "zookeeper"|"keeper"|"stranger"
+---@param habits table<string, "refuse"|"cut"|false>? by op; "refuse": they answer BADARGUMENTS
+function proxy:become(nature, habits) call(self, "become", nature, habits or {}) end
 
 --- Refuses new links until `heal`; those there are stay.
 function proxy:refuse() call(self, "refuse") end

@@ -101,18 +101,21 @@ local function without_session(frame)
   return frame:sub(1, ID) .. ("\0"):rep(8) .. frame:sub(ID + 9, PASSWORD) .. ("\0"):rep(16) .. frame:sub(PASSWORD + 17)
 end
 
+--- The answer to it, with a password of zeros; it is behind a version, a timeout, the id and its own length.
+local function without_password(frame) return frame:sub(1, 20) .. ("\0"):rep(16) .. frame:sub(37) end
+
 --- The request as the server is to see it.
 local function disguised(self, op, frame)
   if self.proxy.unknown[op] then return with_unknown_op(frame) end
-  if self.proxy.habits[op] == "refuse" then return with_bad_arguments(frame) end
-  if self.proxy.forgets_sessions and op == "connect" then return without_session(frame) end
+  if self.proxy.nature[op] == "refuse" then return with_bad_arguments(frame) end
+  if self.proxy.nature.forgets_sessions and op == "connect" then return without_session(frame) end
   return frame
 end
 
 local function take_request(self, frame)
   local entry = note_request(self, frame)
   local action = self.proxy:saw(entry)
-  if self.proxy.habits[entry.op] == "cut" then action = "cut_before" end
+  if self.proxy.nature[entry.op] == "cut" then action = "cut_before" end
   local bytes = wire.frame(disguised(self, entry.op, frame))
   if action == "cut_before" then
     self.deaf = true
@@ -178,6 +181,7 @@ local function take_reply(self, frame)
   if not self.welcomed then
     self.welcomed = true
     self.proxy:saw_session(wire.connect_response(frame))
+    if self.proxy.nature.hides_passwords then frame = without_password(frame) end
   else
     xid = wire.reply(frame)
   end

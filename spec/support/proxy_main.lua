@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --- The fault proxy's process: listens, links clients to servers, and does what the lines on its stdin say.
 --
--- Started by `spec.support.proxy` with the servers' hosts, "frames" or "raw", and how many ports to listen on. Each
+-- Started by `spec.support.proxy` with the servers' hosts, "frames" or "raw", how many ports to listen on, and the
+-- servers' nature. Each
 -- line is an encoded list: a verb and its arguments; each gets one line back: true and results, or false and what went
 -- wrong. It ends with its stdin.
 
@@ -13,8 +14,16 @@ local wire = require "spec.support.wire"
 
 local HOLES = { both = true, to_server = true, to_client = true }
 
-local proxy = { links = {}, deserted = {}, unknown = {}, habits = {}, delay = 0, accepted = 0, targets = {}, doors = {},
-  raw = arg[2] == "raw" }
+--- How servers of some kind are.
+local NATURES = {
+  zookeeper = {},
+  stranger = { forgets_sessions = true, setWatches = "cut" },
+  keeper = { forgets_sessions = true, hides_passwords = true, setWatches = "cut", create2 = "cut",
+    createContainer = "cut", removeWatches = "cut" },
+}
+
+local proxy = { links = {}, deserted = {}, unknown = {}, delay = 0, accepted = 0, targets = {}, doors = {},
+  raw = arg[2] == "raw", nature = NATURES[arg[4]] }
 local verbs = {}
 
 for host, number in arg[1]:gmatch("([%w%.%-]+):(%d+)") do
@@ -170,9 +179,11 @@ function verbs.forget_how(op)
   proxy.unknown[op] = true
 end
 
-function verbs.act_as_keeper(habits)
-  proxy.habits, proxy.forgets_sessions = habits, true
-  proxy.habits.setWatches = "cut"
+function verbs.become(nature, habits)
+  proxy.nature = {}
+  for _, source in ipairs { assert(NATURES[nature], "no such nature"), habits } do
+    for name, value in pairs(source) do proxy.nature[name] = value end
+  end
 end
 
 function verbs.refuse()
@@ -184,7 +195,7 @@ end
 
 function verbs.heal(direction)
   if direction then return proxy:open(direction) end
-  rules, proxy.delay, proxy.hole, proxy.unknown, proxy.habits, proxy.forgets_sessions = {}, 0, nil, {}, {}, false
+  rules, proxy.delay, proxy.hole, proxy.unknown = {}, 0, nil, {}
   each_link(link.apply_hole)
   for _, one in ipairs(proxy.deserted) do one:bury() end
   proxy.deserted = {}

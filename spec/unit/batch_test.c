@@ -104,6 +104,17 @@ static void what_was_gathered_alone_goes_as_ever(void) {
     CHECK_OWN_TOKEN(q);
 }
 
+/* No answer to a transaction tells their tokens there. */
+static void on_another_server_creates_go_alone(void) {
+    one->context.extras.keeper = true;
+    fake_caller *p = join(B), *q = join(C), *r = join(D);
+    CHECK_TEXT(fake_batch(one), "CLCLCL");
+    fake_settle(one);
+    CHECK_OWN_TOKEN(p);
+    CHECK_OWN_TOKEN(q);
+    CHECK_OWN_TOKEN(r);
+}
+
 static void a_delete_that_others_wait_for_goes_at_once(void) {
     fake_caller *p = join(C);
     fake_settle(one);
@@ -740,6 +751,7 @@ static const check_case cases[] = {
     {"a lost batch is sent again by each", a_lost_batch_is_sent_again_by_each},
     {"the answer of a former handle is searched for by each",
      the_answer_of_a_former_handle_is_searched_for_by_each},
+    {"on another server creates go alone", on_another_server_creates_go_alone},
 };
 
 int main(int argc, char **argv) {

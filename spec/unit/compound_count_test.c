@@ -361,6 +361,21 @@ static void a_write_for_which_there_is_no_room_is_left_out(void) {
     check_room(2, 2 * write, "T", "CCSS");
 }
 
+/* ---- servers that are no ZooKeeper ---- */
+
+/* Their answers are not believed: each part is listed, and read. */
+static void on_another_server_nothing_is_written(void) {
+    one->context.extras.keeper = true;
+    fake_caller *p = all(one);
+    CHECK_TEXT(fake_batch(one), "TLLL");
+    CHECK_TEXT(fake_ops(one), "CCC");
+    fake_answer(one);
+    CHECK(fake_waits(p));
+    fake_settle(one);
+    CHECK(fake_held(p));
+    release(p);
+}
+
 static const check_case cases[] = {
     {"free locks cost one request in all", all_free_locks_cost_one_request},
     {"a single try costs one request", a_single_try_costs_one_request},
@@ -392,6 +407,7 @@ static const check_case cases[] = {
     {"a refused node fails it at once", a_refused_node_fails_it_at_once},
     {"a write for which there is no room is left out",
      a_write_for_which_there_is_no_room_is_left_out},
+    {"on another server nothing is written", on_another_server_nothing_is_written},
 };
 
 int main(int argc, char **argv) {

@@ -537,6 +537,24 @@ static void another_acl_is_read_before_it_grants(void) {
     CHECK_FAILED(p, ZKL_ACCESS_DENIED);
 }
 
+/* ---- servers that are no ZooKeeper ---- */
+
+/* Nobody has compared what they write into the answer. */
+static void on_another_server_nothing_is_written(void) {
+    one->context.extras.keeper = true;
+    const int32_t version = node_at(LINE)->version;
+    fake_caller *p = join(LINE);
+    CHECK_TEXT(fake_batch(one), "CL");
+    fake_answer(one);
+    fake_answer(one);
+    CHECK(fake_waits(p)); /* nobody knows its token */
+    CHECK_TEXT(fake_batch(one), "G");
+    fake_settle(one);
+    CHECK_INT(node_at(LINE)->version, version);
+    CHECK_OWN_TOKEN(p);
+    release(p);
+}
+
 static const check_case cases[] = {
     {"a free lock costs one request", a_free_lock_costs_one_request},
     {"readers and writers are granted alike", readers_and_writers_are_granted_alike},
@@ -579,6 +597,7 @@ static const check_case cases[] = {
     {"a throttled one is sent again", a_throttled_one_is_sent_again},
     {"an ACL that was found safe is not read again", an_acl_that_was_found_safe_is_not_read_again},
     {"another ACL is read before it grants", another_acl_is_read_before_it_grants},
+    {"on another server nothing is written", on_another_server_nothing_is_written},
 };
 
 int main(int argc, char **argv) {

@@ -38,8 +38,8 @@ int nanosleep(const struct timespec *pause, struct timespec *left) {
 static void begin(void) {
     const zkl_link_owner owner = {0};
     const zkl_config config = {.session_timeout = 4};
-    uint64_t requests = 0;
-    zkl_link *link = zkl_link_new(&owner, &zkl_clock_boot, &requests);
+    zkl_context context = {.clock = &zkl_clock_boot};
+    zkl_link *link = zkl_link_new(&owner, &context);
     clock_ns += 100 * ZKL_SECOND;
     CHECK(!zkl_link_start(link, "127.0.0.1:2181", &config, NULL));
     zkl_link_close(link);

@@ -21,7 +21,7 @@ static void missing_parents_are_made_in_one_batch(void) {
     CHECK(fake_held(p));
     CHECK_INT(node_at("/x")->mode, FAKE_CONTAINER);
     CHECK_INT(node_at("/x/y/z")->mode, FAKE_CONTAINER);
-    CHECK(!one->context.no_containers); /* the servers know them */
+    CHECK(zkl_context_knows(&one->context, ZKL_EXTRA_CONTAINER));
 }
 
 static void those_of_the_chroot_stay(void) {
@@ -40,7 +40,7 @@ static void old_servers_get_plain_nodes(void) {
     fake_settle(one);
     CHECK(fake_held(p));
     CHECK_INT(node_at("/x")->mode, FAKE_PERSISTENT);
-    CHECK(one->context.no_containers);
+    CHECK(!zkl_context_knows(&one->context, ZKL_EXTRA_CONTAINER));
 }
 
 static void servers_that_refuse_containers_get_plain_nodes(void) {
@@ -50,7 +50,7 @@ static void servers_that_refuse_containers_get_plain_nodes(void) {
     fake_settle(one);
     CHECK(fake_held(p));
     CHECK_INT(node_at("/x")->mode, FAKE_PERSISTENT);
-    CHECK(one->context.no_containers);
+    CHECK(!zkl_context_knows(&one->context, ZKL_EXTRA_CONTAINER));
 }
 
 static void those_that_exist_are_left_alone(void) {

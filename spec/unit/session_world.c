@@ -118,7 +118,7 @@ void world_begin(void) {
     world.starts = world.parts = world.has_memory = true;
     world.expires_in_drain = world.expires_in_part = world.ends_in_start = false;
     world.in_start = -1;
-    world.is_locked = world.at_work = false;
+    world.is_locked = world.at_work = world.is_keeper = false;
     world.addresses = "";
     world.made = world.job_count = 0;
     world.news[0] = world.beats[0] = '\0';

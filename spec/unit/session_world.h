@@ -31,8 +31,9 @@ typedef struct session_world {
     zkl_return to_write; /* who gets the answer to the latest of them */
     char news[64];       /* a letter for each: world_news */
     struct zkl_link links[WORLD_LINKS_MOST];
-    int made;     /* of the links */
-    int in_start; /* the event that comes before zkl_link_start has returned; -1: none */
+    int made;       /* of the links */
+    int in_start;   /* the event that comes before zkl_link_start has returned; -1: none */
+    bool is_keeper; /* the servers are ClickHouse Keeper's */
     bool starts, parts, expires_in_drain, expires_in_part, ends_in_start, has_memory;
     zkl_job *jobs[4];
     int job_count;

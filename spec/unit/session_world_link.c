@@ -40,8 +40,8 @@ zkl_nanos zkl_link_asked(const zkl_config *config) {
     return zkl_clock_duration(config->session_timeout);
 }
 
-zkl_link *zkl_link_new(const zkl_link_owner *owner, const zkl_clock *clock, uint64_t *requests) {
-    CHECK(clock == &world_clock && requests != NULL);
+zkl_link *zkl_link_new(const zkl_link_owner *owner, zkl_context *context) {
+    CHECK(context == &world.context && context->clock == &world_clock);
     CHECK(world.made < WORLD_LINKS_MOST);
     if (!world.has_memory)
         return NULL;
@@ -75,13 +75,11 @@ bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *con
 zkl_port *zkl_link_port(zkl_link *link) {
     return &link->port;
 }
-int64_t zkl_link_session(zkl_link *link) {
-    CHECK(world.is_locked);
-    return link->session;
-}
 zkl_identity zkl_link_identity(zkl_link *link) {
     CHECK(world.is_locked);
-    return (zkl_identity){.id = link->session};
+    zkl_identity identity = {.id = link->session};
+    strcpy(identity.password, world.is_keeper ? "" : "secret");
+    return identity;
 }
 zkl_nanos zkl_link_timeout(zkl_link *link) {
     CHECK(world.is_locked);

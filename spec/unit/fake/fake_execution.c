@@ -119,6 +119,8 @@ static int perform(fake_client *client, fake_item *item) {
     int rc = judge(client, op);
     if (rc == ZOK)
         rc = apply(client, op, item->results);
+    if (item->plain)
+        item->results->stat = (zkl_stat){.czxid = 0};
     if (rc == ZOK && op->kind == ZKL_OP_CHILDREN)
         list_children(client, item);
     if (rc == ZOK && op->kind == ZKL_OP_GET)

@@ -16,6 +16,7 @@ typedef struct fake_item {
     zkl_op_result *results;
     bool closed;     /* the ACL that was read */
     bool watch_list; /* of a list's watch, not of a get's */
+    bool plain;      /* a create whose answer has no Stat */
     bool watch, watch_event, carried;
     zkl_change change;
     zkl_return back;

@@ -95,7 +95,9 @@ static int fake_port_perform(zkl_port *port, const zkl_op *op, bool watch, zkl_r
     if (rc != ZOK)
         return rc;
     copy_ops(item, op, 1);
-    item->watch = watch;
+    item->watch = watch && what != FAKE_CREATE;
+    item->plain =
+        what == FAKE_CREATE && !watch && !zkl_context_knows(&client->context, ZKL_EXTRA_CREATE2);
     return ZOK;
 }
 
