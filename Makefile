@@ -36,7 +36,7 @@ B = build
 SANITIZE =
 Q = @
 
-.PHONY: help demo test test-all steady nightly neighbours tls chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz bare lint asan tsan bench instructions duel screenshot release picture
+.PHONY: help demo test test-all steady nightly neighbours tls chaos keeper soak soak-lua slow random model sim costs recorder coverage mutants fuzz bare lint asan tsan bench instructions duel screenshot release picture
 .PHONY: deb deb-check image
 .PHONY: deps build install install-lib uninstall abi hosts unit rock rockspec neighbour_programs libzookeeper format clean
 .DELETE_ON_ERROR:
@@ -51,6 +51,7 @@ help:
 	@echo '  make neighbours  of them, those beside Curator, kazoo and Go; ROUNDS=20 contends for minutes'
 	@echo '  make tls     all specs of TLS, with a libzookeeper built for them; make test runs the quick ones, if it can'
 	@echo '  make chaos   everything breaks for ten minutes, and the lock keeps its promises: MINUTES=1 SEED=42, KIND=armfuls for many locks at once, KIND=jobs for jobs, HISTORY=FILE for other judges'
+	@echo '  make keeper  specs of locks, sessions and faults, and a minute of chaos, behind the habits of ClickHouse Keeper: CHAOS=10'
 	@echo '  make soak    nginx is reloaded for two minutes with all timers in use, then nginx and plain Lua use everything for ten, and nothing grows: MINUTES=60'
 	@echo '  make soak-lua  each Lua misuses everything for ten minutes, and nothing is left: MINUTES=1 SEED=42'
 	@echo '  make slow    floods, hooks that raise at every instruction, hostile directories in valgrind, jobs under wrong clocks, a Prometheus and a browser: for some minutes'
@@ -181,6 +182,16 @@ tls: deps
 	@tools/tls.sh build/tls
 	@$(submake) B=build/static ZOOKEEPER=static build/static/5.4/zklock/core.so
 	@exec $(SUITES) -j 1 -l 580 -o build/test/tls 'tls=$(call tls_specs)' 'static=$(tls_static)'
+
+# Behind ClickHouse Keeper's habits, which a proxy has: all but what needs a ZooKeeper.
+keeper: LOGS = build/keeper
+keeper: deps
+	@rm -rf build/keeper && mkdir -p build/keeper
+	@$(submake) build
+	@$(call checked,build/checked/5.4/zklock/core.so)
+	@exec env KEEPER=yes $(SUITES) -j $(AT_ONCE) -l 900 -o $(LOGS) \
+		'chaos=$(call lua,5.4,build/checked) chaos/run.lua $(CHAOS) $(SEED)' \
+		$(call shared,5.4,3,$(keeper_specs))
 
 chaos: deps
 	@$(call checked,build/checked/5.4/zklock/core.so)

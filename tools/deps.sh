@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Installs the Debian packages that the given make goals need and that are missing; nothing else.
-# usage: tools/deps.sh [build|install|test|test-all|steady|nightly|tls|neighbours|chaos|soak|soak-lua|slow|random|model|sim|costs|recorder|coverage|mutants|fuzz|demo|bare|lint|asan|tsan|bench|instructions|duel|screenshot|release|picture|contest|platforms|deb|deb-check|image]...
+# usage: tools/deps.sh [build|install|test|test-all|steady|nightly|tls|neighbours|chaos|keeper|soak|soak-lua|slow|random|model|sim|costs|recorder|coverage|mutants|fuzz|demo|bare|lint|asan|tsan|bench|instructions|duel|screenshot|release|picture|contest|platforms|deb|deb-check|image]...
 # without a goal: all of them
 # --list in front of them: prints the packages, and installs nothing
 set -eu
@@ -54,7 +54,7 @@ packages() {
 }
 
 wanted=
-[ $# -gt 0 ] || set -- build test test-all steady nightly tls neighbours chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz demo lint asan tsan bench instructions duel screenshot release picture platforms
+[ $# -gt 0 ] || set -- build test test-all steady nightly tls neighbours chaos keeper soak soak-lua slow random model sim costs recorder coverage mutants fuzz demo lint asan tsan bench instructions duel screenshot release picture platforms
 for goal; do
     case $goal in
     test | test-all | steady) wanted="$wanted $cc $luas $specs $nginx $small_hosts luarocks git|/usr/bin/git $mutants" ;;
@@ -64,7 +64,7 @@ for goal; do
     bench) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx $curator $golang $etcd
         python3-kazoo" ;;
     instructions) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx valgrind" ;;
-    tsan) wanted="$wanted $cc $lua54 $specs" ;;
+    tsan | keeper) wanted="$wanted $cc $lua54 $specs" ;;
     slow) wanted="$wanted $cc $luas $specs $nginx $monitoring $small_hosts $large_hosts valgrind libfaketime" ;;
     soak-lua) wanted="$wanted $cc $luas $specs" ;;
     screenshot) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx $monitoring" ;;

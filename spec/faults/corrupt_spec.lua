@@ -58,20 +58,22 @@ describe("a corrupt answer #once", function()
     check_holds(path, "")
   end
 
-  it("to a create: an empty path", function() check_survives_create("") end)
-  it("to a create: a path without a slash", function() check_survives_create("nonsense") end)
-  it("to a create: a path without a name", function() check_survives_create(path .. "/") end)
-  it("to a create: another directory", function() check_survives_create("/elsewhere/x-lock-0000000000") end)
-  it("to a create: another name", function() check_survives_create(path .. "/x-lock-0000000000") end)
+  it("to a create: an empty path #zookeeper", function() check_survives_create("") end)
+  it("to a create: a path without a slash #zookeeper", function() check_survives_create("nonsense") end)
+  it("to a create: a path without a name #zookeeper", function() check_survives_create(path .. "/") end)
+  it("to a create: another directory #zookeeper", function() check_survives_create("/elsewhere/x-lock-0000000000") end)
+  it("to a create: another name #zookeeper", function() check_survives_create(path .. "/x-lock-0000000000") end)
 
-  it("to a create: our name with a number that is none", function()
+  it("to a create: our name with a number that is none #zookeeper", function()
     for _, number in ipairs { "00000000x7", "9999999999", " 000000007", "+000000007", "000000007/", "-00000000\0" } do
       faulty:forge_reply("create2", { "lock%-" .. ("%d"):rep(10), "lock-" .. number })
       check_holds(path, "")
     end
   end)
 
-  it("to a create: a node that was never made", function() check_survives_create(path .. "/", ("\0"):rep(68)) end)
+  it("to a create: a node that was never made #zookeeper", function()
+    check_survives_create(path .. "/", ("\0"):rep(68))
+  end)
 
   local function check_survives_list(body)
     faulty:forge_reply("getChildren2", body)

@@ -15,7 +15,7 @@ describe("a client with all the nodes that it may have #once", function()
 
   teardown(function() here.zk:stop() end)
 
-  it("leaves a server that starts again when it is killed", function()
+  it("leaves a server that starts again when it is killed #zookeeper", function()
     local victim = here:worker()
     assert(victim:connect(here.zk.hosts, { session_timeout = 10, connect_timeout = PATIENCE }))
     local taken, err, why, bytes = victim:eval([[

@@ -54,7 +54,7 @@ describe("with a faulty network", function()
     assert.equal(token, lock:token())
   end
 
-  for _, op in ipairs { "create2", "multi" } do describe("a create by " .. op, function()
+  for _, op in ipairs { "create2", "multi" } do describe("a create #zookeeper by " .. op, function()
     it("whose reply is lost has made one node, which is adopted", function()
       warm_up(op)
       faulty:lose_reply(op)
@@ -192,7 +192,7 @@ describe("with a faulty network", function()
   end)
 
   describe("a release", function()
-    it("returns at once, and its delete is repeated when the reply is lost", function()
+    it("returns at once, and its delete is repeated when the reply is lost #zookeeper", function()
       warm_up()
       assert(lock:acquire(PATIENCE))
       faulty:lose_reply("delete")
@@ -203,7 +203,7 @@ describe("with a faulty network", function()
       is_alone_and_held(assert(lock:acquire(PATIENCE)))
     end)
 
-    it("leaves no orphan when its delete is lost", function()
+    it("leaves no orphan when its delete is lost #zookeeper", function()
       warm_up()
       for _, cut in ipairs { "cut_before", "cut_after" } do
         assert(lock:acquire(PATIENCE))
@@ -215,7 +215,7 @@ describe("with a faulty network", function()
       assert.equal(1, client:stats().sessions)
     end)
 
-    it("that is made without a link reaches the servers later", function()
+    it("that is made without a link reaches the servers later #zookeeper", function()
       assert(lock:acquire(PATIENCE))
       suspend()
       assert.is_true(lock:release())
@@ -227,7 +227,7 @@ describe("with a faulty network", function()
       assert.same({}, here:nodes())
     end)
 
-    it("hands over within the process also when its delete is lost", function()
+    it("hands over within the process also when its delete is lost #zookeeper", function()
       assert(lock:acquire(PATIENCE))
       local granted
       local request = lock:request(PATIENCE, function(token) granted = token end)
@@ -243,7 +243,7 @@ describe("with a faulty network", function()
   end)
 
   describe("a waiter", function()
-    it("keeps its place when the link is cut", function()
+    it("keeps its place when the link is cut #zookeeper", function()
       local request, list = waiting_request(PATIENCE)
       local names = here:nodes()
       local third = direct:mutex(path):request(PATIENCE, function() end)
@@ -305,7 +305,7 @@ describe("with a faulty network", function()
       direct:mutex(path):release()
     end)
 
-    it("is not granted for what went meanwhile, if its own node went, too", function()
+    it("is not granted for what went meanwhile, if its own node went, too #zookeeper", function()
       client:close()
       client = here:connect_to(faulty.hosts, { session_timeout = 10, connect_timeout = PATIENCE })
       for i = 1, 10 do -- in which order the two are told is chance
@@ -338,7 +338,7 @@ describe("with a faulty network", function()
       assert.equal(1, client:stats().sessions)
     end)
 
-    it("without a link answers 'disconnected' at its deadline, and its node goes later", function()
+    it("without a link answers 'disconnected' at its deadline, and its node goes later #zookeeper", function()
       assert(direct:mutex(path):acquire(PATIENCE))
       local timeout, request, list = 0.75
       repeat -- a busy machine needs more time until the link is gone
@@ -361,7 +361,7 @@ describe("with a faulty network", function()
       direct:mutex(path):release()
     end)
 
-    it("that only tries is answered when its link is lost, and its node goes later", function()
+    it("that only tries is answered when its link is lost, and its node goes later #zookeeper", function()
       warm_up()
       assert(direct:mutex(path):acquire(PATIENCE))
       faulty:lose_reply("multi")
@@ -376,7 +376,7 @@ describe("with a faulty network", function()
       direct:mutex(path):release()
     end)
 
-    it("is cancelled without a link, and its node goes later", function()
+    it("is cancelled without a link, and its node goes later #zookeeper", function()
       local request, list = waiting_request(nil)
       suspend()
       request:cancel()
@@ -425,7 +425,7 @@ describe("with a faulty network", function()
   end)
 
   describe("a slow network", function()
-    it("costs an acquire one round trip, and a release none", function()
+    it("costs an acquire one round trip, and a release none #zookeeper", function()
       warm_up()
       local calm = assert(zklock.connect(faulty.hosts, { session_timeout = 60, connect_timeout = PATIENCE }))
       local ours = calm:mutex(path)
@@ -455,7 +455,7 @@ describe("with a faulty network", function()
 
   -- Only while a request is under way: libzookeeper 3.8 aborts the process (`assert(cptr)`) when a server answers what
   -- nobody asked.
-  it("that answers with nonsense, the client finds another link", function()
+  it("that answers with nonsense, the client finds another link #zookeeper", function()
     warm_up()
     faulty:black_hole("to_server")
     local granted

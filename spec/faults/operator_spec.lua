@@ -144,7 +144,7 @@ describe("an operator", function()
       nothing_is_left()
     end)
 
-    it("who deletes " .. what .. " while the link is down is noticed when it is up again", function()
+    it("who deletes " .. what .. " while the link is down is noticed when it is up again #zookeeper", function()
       local token = assert(lock:acquire(PATIENCE, "me"))
       local order = waiters(client, client)
       faulty:refuse()

@@ -319,7 +319,7 @@ describe("a silent partition #slow", function()
 
   -- ------------------------------------------------------------------------------------------------------------------
 
-  it("shorter than the session timeout is noticed at two thirds of it, and everything is kept", function()
+  it("shorter than the session timeout is noticed at two thirds of it, and everything is kept #zookeeper", function()
     local in_time
     for _ = 1, 5 do -- on a machine that stands still for a second a session may end: then once more
       local began = begin()
@@ -364,7 +364,7 @@ describe("a silent partition #slow", function()
     each_party("*", function(party) judge.demand(party.store:judge { faults = true }) end)
   end)
 
-  it("is reckoned from when the servers were last asked, not from when they answered", function()
+  it("is reckoned from when the servers were last asked, not from when they answered #zookeeper", function()
     local faulty = proxies.both
     local client = assert(zklock.connect(faulty.hosts, { session_timeout = SESSION, connect_timeout = PATIENCE }))
     local line = queue.at(here.tree, "/partition/reckoned")

@@ -7,7 +7,7 @@ local process = require "spec.support.process"
 local uv = require "luv"
 
 -- Those that a user calls to see something run: they bring what they need.
-local INSTALL = { "demo", "test", "test-all", "steady", "nightly", "neighbours", "tls", "chaos", "soak",
+local INSTALL = { "demo", "test", "test-all", "steady", "nightly", "neighbours", "tls", "chaos", "keeper", "soak",
   "soak-lua", "slow", "random", "sim", "costs", "recorder", "coverage", "mutants", "model", "fuzz", "bare", "lint",
   "asan", "tsan", "bench", "instructions", "duel", "screenshot", "contest", "release", "picture", "platforms", "deb",
   "deb-check", "image" }

@@ -122,14 +122,14 @@ describe("many locks of one client", function()
   end
 
   describe("asked for in one go", function()
-    it("take two requests and one round trip when there is one", function()
+    it("take two requests and one round trip when there is one #zookeeper", function()
       prepare(1)
       release(take_in_one_round_trip("multi"))
       local counts = faulty:counts()
       assert.same({ 0, 0, 1, 1 }, { counts.create2, counts.getChildren2, counts.delete, counts.multi })
     end)
 
-    it("take three requests and one round trip when there is one, in a directory with data", function()
+    it("take three requests and one round trip when there is one, in a directory with data #zookeeper", function()
       prepare(1, "data")
       release(take_in_one_round_trip("getChildren2"))
       local counts = faulty:counts()
@@ -137,7 +137,7 @@ describe("many locks of one client", function()
       assert.equal("data", (tree:get(paths[1])))
     end)
 
-    it("take two requests as a multilock", function()
+    it("take two requests as a multilock #zookeeper", function()
       prepare(4)
       local all = client:multilock(paths)
       local token = assert(all:acquire(PATIENCE))
@@ -168,7 +168,7 @@ describe("many locks of one client", function()
       assert(asked:release())
     end)
 
-    it("take few requests", function()
+    it("take few requests #zookeeper", function()
       prepare(MANY)
       know(FAR)
       local asked
@@ -182,7 +182,7 @@ describe("many locks of one client", function()
       end, PATIENCE, ("%d requests for so many locks"):format(MANY / 4))
     end)
 
-    it("take few transactions", function()
+    it("take few transactions #zookeeper", function()
       prepare(MANY)
       know(FAR)
       -- On a busy machine the script may stand still while it asks, longer than the client gathers.
@@ -196,7 +196,7 @@ describe("many locks of one client", function()
       end, PATIENCE, ("%d transactions for so many creates, and for so many deletes,"):format(MANY / 4))
     end)
 
-    it("are granted in one round trip #once", function()
+    it("are granted in one round trip #once #zookeeper", function()
       prepare(MANY, "data")
       release(take_in_one_round_trip("getChildren2"))
     end)
@@ -262,7 +262,7 @@ describe("many locks of one client", function()
     end)
   end)
 
-  describe("while their writes are on their way", function()
+  describe("while their writes are on their way #zookeeper", function()
     local others
 
     before_each(function()

@@ -234,7 +234,7 @@ describe("callbacks", function()
     collectgarbage()
   end
 
-  it(("are called once for each of %d requests, in a riot of cancels, releases, errors and faults"):format(TOTAL),
+  it(("are called once for each of %d requests, in a riot of ends, errors and faults #zookeeper"):format(TOTAL),
     function()
       local faulty = proxy.start(here.zk.hosts)
       connect(faulty.hosts)

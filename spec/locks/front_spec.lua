@@ -31,7 +31,7 @@ describe("the nodes in front of a waiter #once", function()
     assert.same({ { 0, 1, false }, { 1, 2, true } }, fronts())
   end)
 
-  it("have the holder's identifier once a slow wait has read it, and not any longer than it is first", function()
+  it("have the holder's identifier once a slow wait has read it, while it is first #zookeeper", function()
     local holder = here:connect { identifier = "db7:4242" }
     assert(holder:mutex(here.path):acquire(here.patience))
     here:ask(other:mutex(here.path))

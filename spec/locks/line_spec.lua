@@ -204,7 +204,7 @@ describe("a mutex", function()
       other:release(path)
     end)
 
-    it("hands over within a process without asking the servers", function()
+    it("hands over within a process without asking the servers #zookeeper", function()
       local faulty = proxy.start(zk.hosts)
       local mine = assert(zklock.connect(faulty.hosts, { session_timeout = 600 })) -- a heartbeat may be a delete
       local lock, granted, requests = mine:mutex(path), 0, {}
@@ -247,7 +247,7 @@ describe("a mutex", function()
       here:becomes(0)
     end)
 
-    it("sends one transaction and one delete for an acquire and a release", function()
+    it("sends one transaction and one delete for an acquire and a release #zookeeper", function()
       local faulty = proxy.start(zk.hosts)
       local mine = assert(zklock.connect(faulty.hosts, { session_timeout = 600 })) -- a heartbeat may be a delete
       local lock = mine:mutex(path)

@@ -92,7 +92,7 @@ describe("a mutex", function()
       assert.same({}, here:nodes())
     end)
 
-    it("creates its parents as containers, which the servers delete", function()
+    it("creates its parents as containers, which the servers delete #zookeeper", function()
       local faulty = proxy.start(zk.hosts)
       local mine = assert(zklock.connect(faulty.hosts))
       local lock = mine:mutex(path .. "/a/b")

@@ -121,7 +121,7 @@ describe("a session that expires", function()
   -- ---- a create ---------------------------------------------------------------------------------------------------
 
   for title, verb in pairs { ["that never arrived"] = "cut_before", ["that arrived, unanswered"] = "lose_reply" } do
-    it(("with a create %s: it is made in the new session, once"):format(title), function()
+    it(("with a create %s: it is made in the new session, once #zookeeper"):format(title), function()
       then_refuse(verb, "multi")
       local request = here:ask(lock, PATIENCE)
       wait.eventually(function() return client:state() == "suspended" end)
@@ -133,7 +133,7 @@ describe("a session that expires", function()
       line:becomes(0)
     end)
 
-    it(("with a create %s, and given up: nothing is left"):format(title), function()
+    it(("with a create %s, and given up: nothing is left #zookeeper"):format(title), function()
       then_refuse(verb, "multi")
       local request, heard = here:ask(lock, nil)
       wait.eventually(function() return client:state() == "suspended" end)
