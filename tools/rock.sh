@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Builds and installs the rock for each Lua into an empty tree, and uses zklock from there with that Lua's interpreter.
-# For Lua 5.4 and LuaJIT it runs the commands of README.md, docs/openresty.md and docs/packaging.md, in other folders.
-# With Lua 5.4 it also packs the release: the source rock and the binary rock are installed into empty trees, used and removed. The rock has
-# its pages and examples, and building it leaves nothing in a clone but what git ignores. With ZOOKEEPER=static the
-# module needs nothing but libc, and has TLS if `make libzookeeper` has built its archive.
+# For Lua 5.4 and LuaJIT it runs the commands of README.md, docs/openresty.md and docs/internals/packaging.md, in other
+# folders. With Lua 5.4 it also packs the release: the source rock and the binary rock are installed into empty trees,
+# used and removed. The rock has its pages and examples, and building it leaves nothing in a clone but what git ignores.
+# With ZOOKEEPER=static the module needs nothing but libc, and has TLS if `make libzookeeper` has built its archive.
 # Ends with `N passed, N failed`. Nothing is fetched: the only server that LuaRocks knows is an empty folder.
 # usage: tools/rock.sh LUA...     such as 5.1 5.4 luajit
 set -u
@@ -115,7 +115,7 @@ static() { # for LuaJIT, with libzookeeper in it
         tls=true
     fi
     tree=$tmp/luajit/static
-    shown docs/packaging.md make "LUA_INCDIR=$(pkg-config --variable=includedir luajit)"
+    shown docs/internals/packaging.md make "LUA_INCDIR=$(pkg-config --variable=includedir luajit)"
     core=$tree/lib/lua/5.1/zklock/core.so
     tools/hardened.sh "$core" luaopen_zklock_core
     needs=$(readelf --dynamic --wide "$core" | sed -n 's/.*(NEEDED).*\[\(.*\)\]$/\1/p' |

@@ -49,7 +49,7 @@ local RUN = {
     "lua: spec/docs/operations_spec.lua", "sh: spec/docs/operations_spec.lua" },
   ["docs/cli.md"] = { "crontab: spec/docs/cli_spec.lua", "ini: spec/docs/cli_spec.lua",
     "sh: spec/docs/cli_spec.lua", "sh: spec/docs/cli_spec.lua", "sh: spec/docs/cli_spec.lua" },
-  ["docs/packaging.md"] = { "sh: tools/deb_check.sh, with each package of its own", "sh: tools/rock.sh" },
+  ["docs/internals/packaging.md"] = { "sh: tools/deb_check.sh, with each package of its own", "sh: tools/rock.sh" },
   ["docs/monitoring.md"] = { "nginx: spec/docs/monitoring_spec.lua", "lua: spec/docs/monitoring_spec.lua",
     "nginx: spec/docs/monitoring_spec.lua", "nginx: spec/docs/monitoring_spec.lua",
     "yaml: spec/docs/monitoring_spec.lua", "lua: spec/docs/monitoring_spec.lua",
@@ -62,7 +62,8 @@ local RUN = {
 }
 
 local function pages()
-  local list = { "README.md", "CONTRIBUTING.md", "SECURITY.md", "examples/hosts/README.md" }
+  local list = { "README.md", "CONTRIBUTING.md", "SECURITY.md", "examples/hosts/README.md",
+    "docs/internals/packaging.md" }
   for name in lfs.dir("docs") do
     if name:find("%.md$") then list[#list + 1] = "docs/" .. name end
   end

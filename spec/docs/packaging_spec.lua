@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- docs/packaging.md says which files go where, and its commands are those that are tried. Files for editors. #once
+--- docs/internals/packaging.md says which files go where, and its commands are those that are tried. #once
 
 local file = require "spec.support.file"
 local json = require "dkjson"
@@ -7,7 +7,7 @@ local lfs = require "lfs"
 local markdown = require "spec.support.markdown"
 local process = require "spec.support.process"
 
-local PAGE = "docs/packaging.md"
+local PAGE = "docs/internals/packaging.md"
 
 local function ok(...)
   local one = process.spawn { env = { LD_PRELOAD = false, MAKEFLAGS = false, MAKELEVEL = false }, ... }
