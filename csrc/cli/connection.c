@@ -20,23 +20,17 @@ static char *tls_of(const cli_settings *settings) {
                             settings->tls_password ? settings->tls_password : "none");
 }
 
-static int open_client(cli_connection *connection, const zkl_config *config) {
-    const zkl_status status = zkl_open(config, &connection->client);
-    if (status == ZKL_OK)
-        return 0;
-    if (status == ZKL_NO_MEMORY && errno)
-        cli_complain("cannot connect: %s", strerror(errno));
-    else
-        cli_complain("cannot connect: %s", zkl_status_text(status));
-    return cli_exit_code(status);
+void cli_identity(char identity[CLI_IDENTITY]) {
+    char host[256] = "localhost";
+    gethostname(host, sizeof host - 1);
+    snprintf(identity, CLI_IDENTITY, "%s:%ld", host, (long)getpid());
 }
 
 int cli_connection_open(cli_connection *connection, const cli_settings *settings, double session,
                         const char *identifier) {
-    char host[256] = "localhost", identity[300];
-    gethostname(host, sizeof host - 1);
-    snprintf(identity, sizeof identity, "%s:%ld", host, (long)getpid());
+    char identity[CLI_IDENTITY];
     char *tls = tls_of(settings);
+    cli_identity(identity);
     const zkl_config config = {
         .size = sizeof config,
         .hosts = settings->hosts,
@@ -50,11 +44,13 @@ int cli_connection_open(cli_connection *connection, const cli_settings *settings
     };
     *connection = (cli_connection){.tag = 0};
     errno = 0;
-    const int code = open_client(connection, &config);
-    if (tls)
-        explicit_bzero(tls, strlen(tls));
-    free(tls);
-    return code;
+    const zkl_status status = zkl_open(&config, &connection->client);
+    const int why = status == ZKL_NO_MEMORY ? errno : 0;
+    cli_memory_wipe(tls);
+    if (status == ZKL_OK)
+        return 0;
+    cli_complain("cannot connect: %s", why ? strerror(why) : zkl_status_text(status));
+    return cli_exit_code(status);
 }
 
 /* ---- to wait ---- */
@@ -91,27 +87,25 @@ bool cli_connection_hear(cli_connection *connection) {
     return true;
 }
 
-cli_waited cli_connection_await(cli_connection *connection, zkl_nanos until) {
+bool cli_connection_await(cli_connection *connection, zkl_nanos until) {
     struct pollfd fd = {zkl_fd(connection->client), POLLIN, 0};
     zkl_wake_at(connection->client, until);
     while (cli_connection_hear(connection) && !connection->answered) {
         if (until != ZKL_NEVER && zkl_now() >= until)
-            return CLI_WAITED_LONG;
+            return false;
         poll(&fd, 1, -1);
     }
-    if (!connection->answered)
-        return CLI_WAITED_INTERRUPTED;
-    connection->answered = false; /* the next wait is for another one */
-    connection->asked = 0;
-    return CLI_WAITED_ANSWER;
+    const bool answered = connection->answered;
+    if (answered)
+        connection->asked = 0; /* the next wait is for another one */
+    connection->answered = false;
+    return answered;
 }
 
 zkl_status cli_connection_answer(cli_connection *connection, bool there) {
     if (!there)
         return ZKL_NO_MEMORY;
-    return cli_connection_await(connection, ZKL_NEVER) == CLI_WAITED_ANSWER
-               ? connection->answer.status
-               : ZKL_CANCELLED;
+    return cli_connection_await(connection, ZKL_NEVER) ? connection->answer.status : ZKL_CANCELLED;
 }
 
 int cli_connection_session(cli_connection *connection, double seconds) {
@@ -132,34 +126,25 @@ int cli_connection_failure(cli_connection *connection, zkl_status status, const 
     if (status != ZKL_DISCONNECTED ||
         !zkl_client_trouble(connection->client, trouble, sizeof trouble))
         return cli_failure(status, about);
-    if (about)
-        cli_complain("%s: %s: %s", zkl_status_text(status), about, trouble);
-    else
-        cli_complain("%s: %s", zkl_status_text(status), trouble);
+    cli_complain("%s: %s%s%s", zkl_status_text(status), about ? about : "", about ? ": " : "",
+                 trouble);
     return cli_exit_code(status);
 }
 
 /* ---- to close ---- */
 
-static bool drain(cli_connection *connection, zkl_nanos until) {
-    zkl_event event;
-    struct pollfd fd = {zkl_fd(connection->client), POLLIN, 0};
-    while (zkl_peek(connection->client, &event))
-        zkl_forget(connection->client, event.serial);
-    const zkl_nanos left = until - zkl_now();
-    if (zkl_ended(connection->client) || left <= 0)
-        return false;
-    poll(&fd, 1, (int)(left / 1000000) + 1);
-    return true;
-}
-
 void cli_connection_close(cli_connection *connection, zkl_nanos most) {
-    if (!connection->client)
+    zkl_client *client = connection->client;
+    if (!client)
         return;
+    struct pollfd fd = {zkl_fd(client), POLLIN, 0};
     const zkl_nanos until = zkl_now() + most;
-    zkl_close(connection->client);
-    while (drain(connection, until))
-        ;
-    zkl_free(connection->client);
+    zkl_close(client);
+    for (zkl_nanos left; !zkl_ended(client) && (left = until - zkl_now()) > 0;) {
+        poll(&fd, 1, (int)(left / 1000000) + 1);
+        for (zkl_event event; zkl_peek(client, &event);)
+            zkl_forget(client, event.serial);
+    }
+    zkl_free(client);
     connection->client = NULL;
 }

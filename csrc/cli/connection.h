@@ -63,6 +63,10 @@ typedef struct cli_connection {
     zkl_event answer; /* its status is ZKL_OK before */
 } cli_connection;
 
+/* HOST:PID of this process. */
+#define CLI_IDENTITY 300
+void cli_identity(char identity[CLI_IDENTITY]);
+
 /* Starts connecting. Asks for a session of so many seconds if the configuration does not say.
  * `identifier`: NULL: HOST:PID. Returns 0, or an exit code after a complaint. */
 int cli_connection_open(cli_connection *connection, const cli_settings *settings, double session,
@@ -77,14 +81,8 @@ uint64_t cli_connection_ask(cli_connection *connection);
 /* Takes the events that there are. false: the listener has ended it, and others may be left. */
 bool cli_connection_hear(cli_connection *connection);
 
-typedef enum cli_waited {
-    CLI_WAITED_ANSWER,
-    CLI_WAITED_LONG, /* the moment came */
-    CLI_WAITED_INTERRUPTED
-} cli_waited;
-
-/* Waits for the answer, or until the listener ends the wait. */
-cli_waited cli_connection_await(cli_connection *connection, zkl_nanos until);
+/* Waits for the answer. false: the moment came before, or the listener has ended the wait. */
+bool cli_connection_await(cli_connection *connection, zkl_nanos until);
 
 /* Waits for the answer of a query or a node request that has a deadline of its own. `there`: it is;
  * else ZKL_NO_MEMORY. Interrupted: ZKL_CANCELLED. */

@@ -22,14 +22,8 @@ static const char space[] = " \t\r\n";
 
 /* ---- one line ---- */
 
-static void wipe(char *secret) {
-    if (secret)
-        explicit_bzero(secret, strlen(secret));
-    free(secret);
-}
-
 static void keep(char **slot, const char *value) {
-    wipe(*slot);
+    cli_memory_wipe(*slot);
     *slot = cli_memory_text(value);
 }
 
@@ -265,10 +259,10 @@ int cli_settings_read(cli_settings *settings, const char *hosts, const char *con
 void cli_settings_free(cli_settings *settings) {
     for (size_t i = 0; i < settings->auth_count; i++) {
         free((char *)settings->auths[i].scheme);
-        wipe((char *)settings->auths[i].credential);
+        cli_memory_wipe((char *)settings->auths[i].credential);
     }
     free(settings->auths);
-    wipe(settings->tls_password);
+    cli_memory_wipe(settings->tls_password);
     free(settings->tls_key);
     free(settings->tls_cert);
     free(settings->tls_ca);

@@ -16,6 +16,8 @@ void *cli_memory(size_t size);
 void *cli_memory_again(void *memory, size_t count, size_t size);
 char *cli_memory_text(const char *text);
 char *cli_memory_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Wipes a text, or NULL, and frees it. */
+void cli_memory_wipe(char *secret);
 
 /* ---- others' texts ---- */
 
@@ -37,7 +39,7 @@ const char *cli_text_show(char to[CLI_TEXT_SHOWN], const char *text);
 /* The same, in memory of the block that it stands in. */
 #define CLI_SHOWN(text) cli_text_show((char[CLI_TEXT_SHOWN]){""}, text)
 
-/* ---- complaint.c: one line on stderr, `zklock: REASON`, and the exit code ----
+/* ---- standard error: one line, `zklock: REASON`, and the exit code ----
  *
  * The codes are those of sysexits(3), which scripts and cron jobs know:
  *
@@ -104,7 +106,7 @@ int cli_number_whole_of(const char *option, const char *text, int64_t least, int
 /* `hosts` has the chroot. Complains of `argument` and returns EX_USAGE, or 0. */
 int cli_path_check(const char *argument, const char *path, const char *hosts, zkl_path_use use);
 
-/* ---- output.c: standard output. A pipe or a file gets others' texts as they are ---- */
+/* ---- standard output. A pipe or a file gets others' texts as they are ---- */
 
 /* A node's data. On a terminal newlines and tabs stay, and the last line is ended. */
 void cli_output_data(const char *data, size_t length);

@@ -15,14 +15,12 @@
 static struct page *page;
 static pid_t killed[64]; /* as kill(2) was told */
 static size_t count;
-static struct reaper_end end_of_all;
 static bool told; /* before the first kill the page said why, and that zklock ends the command */
-static bool struck;
 
 /* In place of the C library's. The group of the test itself is spared, whatever the code does. */
 int kill(pid_t pid, int signal) {
     if (signal == SIGKILL && count == 0)
-        told = atomic_load(&page->ended) && atomic_load(&page->reason) == (int)end_of_all.reason &&
+        told = atomic_load(&page->ended) && atomic_load(&page->reason) == PAGE_WATCHER &&
                atomic_load(&page->phase) < PAGE_EMPTY;
     if (signal == SIGKILL && count < sizeof killed / sizeof *killed)
         killed[count++] = pid;
@@ -42,8 +40,7 @@ static void begin(void) {
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, NULL);
     count = 0;
-    struck = told = false;
-    end_of_all = (struct reaper_end){.reason = PAGE_WATCHER};
+    told = false;
     page = cli_page_new(1);
     const char *why;
     CHECK(page && cli_reaper_become(&why));
@@ -178,13 +175,13 @@ static void kills_a_process_in_a_foreign_group_alone(void) {
 
 static void says_why_before_it_kills(void) {
     start(0);
-    cli_reaper_end(page, &end_of_all);
+    cli_reaper_end(page, PAGE_WATCHER, NULL, NULL);
     CHECK(count > 0 && told);
 }
 
 static void keeps_the_first_reason(void) {
     cli_page_blame(page, PAGE_REVOKED);
-    cli_reaper_end(page, &end_of_all);
+    cli_reaper_end(page, PAGE_WATCHER, NULL, NULL);
     CHECK_INT(atomic_load(&page->reason), PAGE_REVOKED);
 }
 
@@ -198,28 +195,10 @@ static void see_phase(pid_t child, int status, void *ctx) {
 
 static void is_over_when_nobody_is_left(void) {
     pid_t child = start(0);
-    end_of_all.ended = see_phase;
-    end_of_all.ctx = &child;
-    cli_reaper_end(page, &end_of_all);
+    cli_reaper_end(page, PAGE_LOST, see_phase, &child);
     CHECK(!cli_reaper_has_children());
     CHECK_INT(atomic_load(&page->phase), PAGE_EMPTY);
     CHECK(atomic_load(&page->emptied) > 0);
-}
-
-static void see_strike(void *ctx) {
-    const pid_t *child = ctx;
-    CHECK(!struck && was_killed(-*child) && cli_reaper_has_children());
-    CHECK_INT(atomic_load(&page->killing), 0); /* nobody is reaped yet */
-    struck = true;
-}
-
-static void lets_nothing_that_may_block_come_before_the_first_kill(void) {
-    pid_t child = start(0);
-    end_of_all.struck = see_strike;
-    end_of_all.ctx = &child;
-    atomic_store(&page->command, child);
-    cli_reaper_end(page, &end_of_all);
-    CHECK(struck && !cli_reaper_has_children());
 }
 
 /* Once the command has been reaped, an orphan that it left may get its number. */
@@ -248,8 +227,6 @@ static const check_case cases[] = {
     {"keeps the command's status when its number is used again",
      keeps_the_status_when_the_number_is_used_again},
     {"is over when nobody is left", is_over_when_nobody_is_left},
-    {"lets nothing that may block come before the first kill",
-     lets_nothing_that_may_block_come_before_the_first_kill},
 };
 
 int main(int argc, char **argv) {

@@ -235,7 +235,7 @@ static void examine_acquire(cli_patient *patient, const contents *found) {
         return;
     }
     const zkl_nanos until = zkl_clock_after(since, 2 * patient->command.connect);
-    if (cli_connection_await(connection, until) == CLI_WAITED_ANSWER)
+    if (cli_connection_await(connection, until))
         see_answer(patient, contender, since);
     else
         report_failure(patient, "acquire", ZKL_DISCONNECTED);

@@ -20,37 +20,21 @@ static int check_node(const char *source, const char *node) {
     return cli_misuse(source, "path '%s': %s", CLI_SHOWN(node), problem);
 }
 
-static int add_node(cli_guard *guard, const char *source, char *node) {
-    guard->nodes = cli_memory_again(guard->nodes, guard->count + 1, sizeof *guard->nodes);
-    guard->nodes[guard->count++] = node;
-    return check_node(source, node);
-}
-
 int cli_guard_add(cli_guard *guard, const char *source, const char *list) {
     static const char ends[] = "\r\n";
     const size_t before = guard->count;
-    for (const char *line = list; *(line += strspn(line, ends)); line += strcspn(line, ends)) {
-        char *node = cli_memory_text(line);
-        node[strcspn(node, ends)] = '\0';
-        const int code = add_node(guard, source, node);
-        if (code)
-            return code;
+    int code = 0;
+    for (const char *line = list + strspn(list, ends); code == 0 && *line;) {
+        const size_t length = strcspn(line, ends);
+        char *node = cli_memory_print("%.*s", (int)length, line);
+        guard->nodes = cli_memory_again(guard->nodes, guard->count + 1, sizeof *guard->nodes);
+        guard->nodes[guard->count++] = node;
+        code = check_node(source, node);
+        line += length + strspn(line + length, ends);
     }
-    if (guard->count > before)
-        return 0;
+    if (code || guard->count > before)
+        return code;
     return cli_misuse(source, "lock nodes expected, such as those of $ZKLOCK_NODE, got none");
-}
-
-/* A check of each node, then the write; NULL: none. The caller frees them; their paths are the
- * guard's. */
-static zkl_op *ops_of(const cli_guard *guard, const zkl_op *write) {
-    zkl_op *ops = cli_memory_again(NULL, guard->count + 1, sizeof *ops);
-    for (size_t i = 0; i < guard->count; i++)
-        ops[i] = (zkl_op){
-            .size = sizeof(zkl_op), .kind = ZKL_OP_CHECK, .path = guard->nodes[i], .version = -1};
-    if (write)
-        ops[guard->count] = *write;
-    return ops;
 }
 
 void cli_guard_free(cli_guard *guard) {
@@ -88,13 +72,19 @@ int cli_node_command_do(cli_node_command *command, const zkl_op *op) {
     return status == ZKL_OK ? 0 : cli_connection_failure(&command->connection, status, op->path);
 }
 
+/* A check of each node, then the write; NULL: none. */
 static zkl_status try_guarded(cli_node_command *command, const cli_guard *guard,
                               const zkl_op *write) {
     cli_connection *connection = &command->connection;
     const uint64_t tag = cli_connection_ask(connection);
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), command->connect);
     const size_t count = guard->count + (write ? 1 : 0);
-    zkl_op *ops = ops_of(guard, write);
+    zkl_op *ops = cli_memory_again(NULL, count, sizeof *ops);
+    for (size_t i = 0; i < guard->count; i++)
+        ops[i] = (zkl_op){
+            .size = sizeof(zkl_op), .kind = ZKL_OP_CHECK, .path = guard->nodes[i], .version = -1};
+    if (write)
+        ops[guard->count] = *write;
     zkl_node_request_drop(command->request);
     command->request = zkl_node_do_all(connection->client, ops, count, NULL, tag, deadline, false);
     free(ops);

@@ -11,15 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SIGNALLED_MOST (ZKL_SECOND / 2)
-
 static zkl_nanos deadline_of(const struct session *session) {
     return zkl_clock_after(zkl_now(), session->run->options.connect);
-}
-
-/* Of the mark; so far ZKL_OK, if there is no answer yet. */
-static zkl_status status_of(const struct session *session, const zkl_once *once) {
-    return once ? session->connection.answer.status : ZKL_NO_MEMORY;
 }
 
 static void end_failed(struct session *session, zkl_status status) {
@@ -45,16 +38,10 @@ static bool check_command(struct session *session) {
     return why == 0;
 }
 
-/* A run that is stopped waits a moment for a mark that is on its way. */
-static void await_answer(struct session *session, const zkl_once *once, bool writes) {
-    if (once && !cli_session_await(session, ZKL_NEVER, true) && writes)
-        cli_session_await(session, zkl_now() + SIGNALLED_MOST, false);
-}
-
 /* Takes the mark back, for nothing has run, and nothing will. */
 static void withdraw(struct session *session) {
     char mark[ZKL_NODE_PATH];
-    const zkl_nanos end = zkl_now() + SIGNALLED_MOST;
+    const zkl_nanos end = zkl_now() + CLI_SIGNALLED_MOST;
     const zkl_op op = {.size = sizeof(zkl_op), .kind = ZKL_OP_DELETE, .path = mark, .version = -1};
     snprintf(mark, sizeof mark, "%s/" ZKL_ONCE_NODE, session->run->options.paths[0]);
     const uint64_t tag = cli_connection_ask(&session->connection);
@@ -88,17 +75,17 @@ bool cli_every_begin(struct session *session) {
     const uint64_t tag = cli_connection_ask(&session->connection);
     zkl_once *once =
         zkl_once_ask(session->contender, options->every, writes, tag, deadline_of(session));
-    await_answer(session, once, writes);
-    const zkl_status status = status_of(session, once);
+    const zkl_status status = cli_session_answer(session, once, writes ? CLI_SIGNALLED_MOST : 0);
     const double left = once && session->connection.answered ? zkl_once_left(once) : 0;
+    const bool due = status == ZKL_OK && left <= 0, stopped = cli_session_stopped(session);
     zkl_once_drop(once);
-    if (cli_session_stopped(session))
-        end_stopped(session, writes, status == ZKL_OK && left <= 0);
+    if (stopped)
+        end_stopped(session, writes, due);
     else if (status != ZKL_OK)
         end_failed(session, status);
-    else if (left > 0)
+    else if (!due)
         end_not_due(session, left);
-    return !cli_session_stopped(session) && status == ZKL_OK && left <= 0;
+    return due && !stopped;
 }
 
 bool cli_every_finish(struct session *session) {
@@ -106,8 +93,7 @@ bool cli_every_finish(struct session *session) {
         return true;
     const uint64_t tag = cli_connection_ask(&session->connection);
     zkl_once *once = zkl_once_mark(session->contender, tag, deadline_of(session));
-    await_answer(session, once, true);
-    const zkl_status status = status_of(session, once);
+    const zkl_status status = cli_session_answer(session, once, CLI_SIGNALLED_MOST);
     const bool stopped = once && !session->connection.answered;
     zkl_once_drop(once);
     if (stopped)

@@ -36,11 +36,10 @@ static int open_beside(const char *file, char temporary[NEW_FILE_SIZE]) {
 
 /* How the latest run ended. */
 struct report {
-    const char *path;    /* of the lock */
+    const char *label;   /* its path, as a label */
     const char *outcome; /* one of `outcomes` */
     int exit_code;
-    double waited, held; /* seconds */
-    bool success;        /* else the file keeps the time of the latest success */
+    double success; /* when the latest was; 0: never */
 };
 
 /* Each is there from the first report on: an alert can tell 0 from "never heard of". */
@@ -85,7 +84,13 @@ static void gauge(FILE *to, const char *label, const char *name, double value, c
             label, value);
 }
 
-static void write_all(FILE *to, const struct report *report, const char *label, double success) {
+static double seconds_between(zkl_nanos from, zkl_nanos to) {
+    return to > from ? (double)(to - from) / ZKL_SECOND : 0;
+}
+
+static void write_all(FILE *to, const struct run *run, const struct report *report) {
+    const char *label = report->label;
+    const zkl_nanos now = zkl_now(), granted = run->page ? run->page->granted : 0;
     fputs("# HELP zklock_run_outcome 1: the latest run ended so.\n"
           "# TYPE zklock_run_outcome gauge\n",
           to);
@@ -94,10 +99,12 @@ static void write_all(FILE *to, const struct report *report, const char *label, 
                 strcmp(outcomes[i], report->outcome) == 0);
     gauge(to, label, "zklock_run_exit_code", report->exit_code,
           "Exit code of zklock; 128 and the signal if one ended the command.");
-    gauge(to, label, "zklock_run_wait_seconds", report->waited, "How long it waited.");
-    gauge(to, label, "zklock_run_hold_seconds", report->held, "How long it held the lock.");
+    gauge(to, label, "zklock_run_wait_seconds",
+          seconds_between(run->started, granted ? granted : now), "How long it waited.");
+    gauge(to, label, "zklock_run_hold_seconds", granted ? seconds_between(granted, now) : 0,
+          "How long it held the lock.");
     gauge(to, label, "zklock_run_end_timestamp_seconds", cli_wall_clock(), "When it ended.");
-    gauge(to, label, LAST_SUCCESS, success,
+    gauge(to, label, LAST_SUCCESS, report->success,
           "When the command ended with 0 for the last time on this machine; 0: never.");
 }
 
@@ -112,18 +119,17 @@ static int refuse_special(const char *file) {
 
 /* Under another name, then it is renamed: a reader finds the former report, or all of the new one.
  * 0, or an errno. */
-static int write_report(const char *file, const struct report *report) {
+static int write_report(const struct run *run, const char *outcome, int exit_code) {
     char temporary[NEW_FILE_SIZE];
-    const int refused = refuse_special(file);
-    if (refused)
-        return refused;
-    char *label = label_of(report->path);
-    const double success = report->success ? cli_wall_clock() : last_success(file, label);
+    const char *file = run->options.report;
+    char *label = label_of(run->options.paths[0]);
+    const bool good = strcmp(outcome, "ok") == 0;
+    const double success = good ? cli_wall_clock() : last_success(file, label);
     const int fd = open_beside(file, temporary);
     int why = errno;
     FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
     if (to) {
-        write_all(to, report, label, success);
+        write_all(to, run, &(struct report){label, outcome, exit_code, success});
         const bool complete = !ferror(to);
         why = fclose(to) == 0 && complete && rename(temporary, file) == 0 ? 0 : errno;
     }
@@ -146,24 +152,11 @@ void cli_files_remove(const struct run *run) {
         cli_held_remove(run->directory);
 }
 
-static double seconds_between(zkl_nanos from, zkl_nanos to) {
-    return to > from ? (double)(to - from) / ZKL_SECOND : 0;
-}
-
-void cli_files_report(const struct run *run, const char *label, int exit_code) {
+void cli_files_report(const struct run *run, const char *outcome, int exit_code) {
     const char *file = run->options.report;
-    const zkl_nanos now = zkl_now(), granted = run->page ? run->page->granted : 0;
-    if (!file)
-        return;
-    const struct report report = {
-        .path = run->options.paths[0],
-        .outcome = label,
-        .exit_code = exit_code,
-        .waited = seconds_between(run->started, granted ? granted : now),
-        .held = granted ? seconds_between(granted, now) : 0,
-        .success = strcmp(label, "ok") == 0,
-    };
-    const int why = write_report(file, &report);
+    int why = file ? refuse_special(file) : 0;
+    if (file && !why)
+        why = write_report(run, outcome, exit_code);
     if (why)
         cli_warn("cannot write the report %s: %s", CLI_SHOWN(file), strerror(why));
 }

@@ -120,18 +120,10 @@ static void see_messages(struct front *front) {
         front->polled[SESSION].fd = -1; /* its process is about to end */
 }
 
-/* The other processes are dead, and a descendant may stay. */
-static void remove_files(void *ctx) {
-    const struct front *front = ctx;
-    cli_files_remove(front->run);
-}
-
 /* Everything below the front dies, the session included. */
 static void kill_everything(struct front *front, enum page_reason reason) {
-    const struct reaper_end end = {
-        .reason = reason, .ended = ended, .struck = remove_files, .ctx = front};
     atomic_store(&front->page->left, true);
-    cli_reaper_end(front->page, &end);
+    cli_reaper_end(front->page, reason, ended, front);
 }
 
 /* When a session that is stopped has had its chance. */
@@ -251,7 +243,6 @@ static bool start_session(struct front *front) {
 
 static bool prepare(struct front *front) {
     sigset_t heard = front->run->signals.heard;
-    sigaddset(&heard, SIGCHLD);
     sigaddset(&heard, SIGCONT);
     if (!start_session(front))
         return false;

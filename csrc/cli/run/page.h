@@ -127,18 +127,10 @@ void cli_reaper_signal(int signal);
  * NULL. */
 void cli_reaper_kill_all(struct page *page, reaper_ended *ended, void *ctx);
 
-/* How a process of the run ends everything below it. */
-struct reaper_end {
-    enum page_reason reason;
-    reaper_ended *ended;
-    void (*struck)(void *ctx); /* after the first round of kills: it may block. NULL: nothing */
-    void *ctx;
-};
-
 /* Ends everything below this process, whichever of the three it is. The order: the page says why,
  * and that zklock ends the command, so whoever finds a process killed knows it; then everything is
  * killed, and reaped; then the phase is EMPTY, so whoever sees that knows that no descendant
  * lives. A process that outlives the session process has said so in the page before. */
-void cli_reaper_end(struct page *page, const struct reaper_end *end);
+void cli_reaper_end(struct page *page, enum page_reason reason, reaper_ended *ended, void *ctx);
 
 #endif

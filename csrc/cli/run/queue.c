@@ -46,24 +46,18 @@ static void end_without_servers(struct session *session, zkl_status status, cons
                  known ? ": " : "", known ? trouble : "");
 }
 
-static void end_without_session(struct session *session, zkl_status status) {
-    char what[64];
-    snprintf(what, sizeof what, "no session within %g s", session->run->options.connect);
-    end_without_servers(session, status, what);
-}
-
 static bool connect_session(struct session *session) {
+    char what[64];
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), session->run->options.connect);
     const uint64_t tag = cli_connection_ask(&session->connection);
     zkl_query *query = zkl_query_session(session->connection.client, tag, deadline);
-    if (query)
-        cli_session_await(session, ZKL_NEVER, true);
-    const zkl_status status = query ? session->connection.answer.status : ZKL_NO_MEMORY;
+    const zkl_status status = cli_session_answer(session, query, 0);
     zkl_query_drop(query);
     if (cli_session_stopped(session))
         return false;
+    snprintf(what, sizeof what, "no session within %g s", session->run->options.connect);
     if (status != ZKL_OK)
-        end_without_session(session, status);
+        end_without_servers(session, status, what);
     return status == ZKL_OK;
 }
 
@@ -171,24 +165,22 @@ static const char *busy_path(const struct session *session) {
 }
 
 static void end_failed(struct session *session) {
-    char why[ZKL_SHORTAGE_TEXT];
+    char why[ZKL_SHORTAGE_TEXT], within[64] = "";
     const struct run_options *options = &session->run->options;
-    if (session->status == ZKL_DISCONNECTED)
-        end_without_servers(session, session->status, "the wait ended without a connection");
-    else if (session->status == ZKL_TIMEOUT && is_single_try(options))
-        cli_page_end(session->page, (int)options->conflict_code, "busy", "busy: %s",
-                     CLI_SHOWN(busy_path(session)));
-    else if (session->status == ZKL_TIMEOUT)
-        cli_page_end(session->page, (int)options->conflict_code, "busy",
-                     "busy: %s was not free within %g s", CLI_SHOWN(busy_path(session)),
-                     options->wait);
-    else if (session->status == ZKL_TOO_BIG &&
-             zkl_shortage_text(session->contender, why, sizeof why))
-        cli_page_end(session->page, cli_exit_code(session->status), "error", "%s: %s: %s",
-                     zkl_status_text(session->status), session->run->shown, why);
+    const zkl_status status = session->status;
+    const bool short_of =
+        status == ZKL_TOO_BIG && zkl_shortage_text(session->contender, why, sizeof why);
+    if (!is_single_try(options))
+        snprintf(within, sizeof within, " was not free within %g s", options->wait);
+    if (status == ZKL_DISCONNECTED)
+        end_without_servers(session, status, "the wait ended without a connection");
+    else if (status == ZKL_TIMEOUT)
+        cli_page_end(session->page, (int)options->conflict_code, "busy", "busy: %s%s",
+                     CLI_SHOWN(busy_path(session)), within);
     else
-        cli_page_end(session->page, cli_exit_code(session->status), "error", "%s: %s",
-                     zkl_status_text(session->status), session->run->shown);
+        cli_page_end(session->page, cli_exit_code(status), "error", "%s: %s%s%s",
+                     zkl_status_text(status), session->run->shown, short_of ? ": " : "",
+                     short_of ? why : "");
 }
 
 void cli_queue_end_unanswered(struct session *session) {

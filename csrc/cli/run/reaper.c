@@ -202,12 +202,8 @@ void cli_reaper_kill_all(struct page *page, reaper_ended *ended, void *ctx) {
     }
 }
 
-void cli_reaper_end(struct page *page, const struct reaper_end *end) {
-    cli_page_condemn(page, end->reason);
-    if (end->struck) {
-        kill_round(page);
-        end->struck(end->ctx);
-    }
-    cli_reaper_kill_all(page, end->ended, end->ctx);
+void cli_reaper_end(struct page *page, enum page_reason reason, reaper_ended *ended, void *ctx) {
+    cli_page_condemn(page, reason);
+    cli_reaper_kill_all(page, ended, ctx);
     cli_page_advance(page, PAGE_EMPTY);
 }

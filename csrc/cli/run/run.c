@@ -56,18 +56,12 @@ static void choose_session(struct run *run) {
         run->settings.session = RUN_SESSION;
 }
 
-/* The process that others see is the one that the user knows. */
-static void choose_identifier(struct run *run) {
-    char host[256] = "localhost";
-    gethostname(host, sizeof host - 1);
-    if (!run->options.identifier)
-        run->options.identifier = run->identity = cli_memory_print("%s:%ld", host, (long)getpid());
-}
-
 static int start(struct run *run) {
     cli_text_show(run->shown, run->options.paths[0]);
     choose_session(run);
-    choose_identifier(run);
+    cli_identity(run->identity); /* of the process that the user knows */
+    if (!run->options.identifier)
+        run->options.identifier = run->identity;
     cli_terminal_read(&run->terminal);
     run->group = getpgrp();
     run->page = cli_page_new(run->options.count * (ZKL_NODE_PATH + 1));
@@ -108,7 +102,6 @@ int cli_run(int argc, char **argv) {
         code = start(&run);
     }
     cli_settings_free(&run.settings);
-    free(run.identity);
     free(run.above);
     cli_run_options_free(&run.options);
     return code;

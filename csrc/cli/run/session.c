@@ -11,7 +11,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -120,17 +119,14 @@ static void ended(pid_t child, int status, void *ctx) {
 
 /* The watcher has ended, so its children are ours. */
 static void inherit(struct session *session) {
-    const struct reaper_end end = {.reason = PAGE_WATCHER, .ended = ended, .ctx = session};
     if (cli_page_occupied(session->page))
-        cli_reaper_end(session->page, &end);
+        cli_reaper_end(session->page, PAGE_WATCHER, ended, session);
 }
 
 /* A stopped watcher cannot end the command in time, so it is killed. */
 static void see_children(struct session *session) {
-    struct signalfd_siginfo info;
     int status;
-    while (read(session->polled[SESSION_CHILDREN].fd, &info, sizeof info) > 0)
-        continue;
+    cli_signals_forget(session->polled[SESSION_CHILDREN].fd);
     if (!session->watcher)
         return;
     const pid_t changed = waitpid(session->watcher, &status, WNOHANG | WUNTRACED);
@@ -174,4 +170,12 @@ bool cli_session_await(struct session *session, zkl_nanos until, bool stops) {
            !(stops && cli_session_stopped(session)))
         cli_session_turn(session, until);
     return session->connection.answered;
+}
+
+zkl_status cli_session_answer(struct session *session, bool there, zkl_nanos longer) {
+    if (!there)
+        return ZKL_NO_MEMORY;
+    const bool answered = cli_session_await(session, ZKL_NEVER, true) ||
+                          cli_session_await(session, zkl_now() + longer, false);
+    return answered ? session->connection.answer.status : ZKL_TIMEOUT;
 }

@@ -56,6 +56,11 @@ void cli_session_turn(struct session *session, zkl_nanos until);
 /* The same, until the latest question is answered. Also until the wait is to end, if it `stops`.
  * Returns whether there is an answer. */
 bool cli_session_await(struct session *session, zkl_nanos until, bool stops);
+/* The answer to the latest question, if it is `there`: else ZKL_NO_MEMORY. A run that is stopped
+ * waits so much longer. ZKL_TIMEOUT: there is none. */
+zkl_status cli_session_answer(struct session *session, bool there, zkl_nanos longer);
+/* `longer` for what the servers are to know, although a signal has come. */
+#define CLI_SIGNALLED_MOST (ZKL_SECOND / 2)
 /* Is the wait to end, because of a signal, or because another process of the run is gone? When the
  * command has ended, the others are no longer needed. */
 bool cli_session_stopped(const struct session *session);
@@ -100,15 +105,5 @@ bool cli_every_begin(struct session *session);
 /* The command has ended. With `--mark after` writes the mark if it has ended with 0. false: that
  * has failed, and the outcome is set. */
 bool cli_every_finish(struct session *session);
-
-/* ---- hold.c: the lock while the command runs ---- */
-
-/* Has the watcher start the command, and keeps the page up to date until no descendant is left. The
- * lock was granted. */
-void cli_hold_keep(struct session *session);
-
-/* Gives the lock back, if it is held, and waits until the servers confirm that no node is left: 5
- * seconds at most, then it warns. */
-void cli_hold_release(struct session *session);
 
 #endif

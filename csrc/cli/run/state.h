@@ -72,8 +72,11 @@ void cli_signals_ignore(void);
 /* For the command, between fork and exec: as it was inherited. */
 void cli_signals_give_back(const struct signals *signals);
 
-/* A descriptor that is readable while such a signal is pending; -1: errno says why. */
-int cli_signals_open(const sigset_t *set);
+/* A descriptor that is readable while SIGCHLD is pending, or one of the others; NULL: none. -1:
+ * errno says why. */
+int cli_signals_open(const sigset_t *others);
+/* Takes what is pending there. */
+void cli_signals_forget(int fd);
 
 /* Ends this process by a signal, without a core. As process 1, or if that fails, it exits with 128
  * and the signal. */
@@ -111,7 +114,7 @@ struct run {
     struct signals signals;
     struct page *page;
     char shown[CLI_TEXT_SHOWN];          /* the first path, in messages */
-    char *identity;                      /* HOST:PID, unless there is --identifier */
+    char identity[CLI_IDENTITY];         /* unless there is --identifier */
     char *above;                         /* the nodes of the runs above this one, or NULL */
     char directory[HELD_DIRECTORY_SIZE]; /* with the socket of zklock held; empty: none */
     zkl_nanos started;
@@ -142,8 +145,8 @@ void cli_files_prepare(struct run *run);
 /* Any process, when the run is over: removes the directory. Twice is fine. */
 void cli_files_remove(const struct run *run);
 /* Front, or before there is one: writes the report, for the textfile collector of Prometheus's
- * node_exporter. `label` is how the run has ended. */
-void cli_files_report(const struct run *run, const char *label, int exit_code);
+ * node_exporter. `outcome` is how the run has ended. */
+void cli_files_report(const struct run *run, const char *outcome, int exit_code);
 
 /* ---- command.c: the user's program ---- */
 

@@ -48,8 +48,7 @@ static void count(struct watcher *watcher) {
 }
 
 static void kill_everything(struct watcher *watcher, enum page_reason reason) {
-    const struct reaper_end end = {.reason = reason, .ended = ended, .ctx = watcher->page};
-    cli_reaper_end(watcher->page, &end);
+    cli_reaper_end(watcher->page, reason, ended, watcher->page);
     finish(watcher);
 }
 
@@ -138,17 +137,8 @@ static void hear(void *ctx, const struct channel_message *message) {
         cli_command_signal(watcher->run, message->value);
 }
 
-static void forget_signals(int fd) {
-    struct signalfd_siginfo info;
-    while (read(fd, &info, sizeof info) > 0)
-        continue;
-}
-
 static bool prepare(struct watcher *watcher) {
-    sigset_t child;
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    const int fds[] = {[CHILDREN] = cli_signals_open(&child),
+    const int fds[] = {[CHILDREN] = cli_signals_open(NULL),
                        [SESSION] = watcher->run->session,
                        [LIFELINE] = watcher->run->lifeline,
                        [ALARM] = cli_alarm_open()};
@@ -178,7 +168,7 @@ void cli_watcher_live(struct run *run) {
             another_died(&watcher, PAGE_FRONT);
         if (!watcher.done && !cli_channel_hear(run->session, hear, &watcher) && !watcher.done)
             another_died(&watcher, PAGE_SESSION);
-        forget_signals(watcher.polled[CHILDREN].fd);
+        cli_signals_forget(watcher.polled[CHILDREN].fd);
         if (!watcher.done)
             count(&watcher);
         keep_time(&watcher);
