@@ -41,7 +41,8 @@ bool zkl_client_begin(zkl_client *client) {
     return true;
 }
 
-void zkl_client_leave(zkl_client *client) {
+/* locked */
+static void settle(zkl_client *client) {
     do
         zkl_compounds_step(&client->lines.common);
     while (zkl_shared_nodes_step(&client->lines.common) || zkl_batch_step(&client->lines.common));
@@ -60,6 +61,20 @@ void zkl_client_leave(zkl_client *client) {
 #endif
     if (client->closing)
         pthread_cond_broadcast(&client->stepped);
+}
+
+void zkl_client_leave(zkl_client *client) {
+    settle(client);
+    pthread_mutex_unlock(&client->mutex);
+}
+
+void zkl_client_leave_waiting(zkl_client *client, zkl_nanos deadline) {
+    settle(client);
+    const zkl_nanos now = deadline == ZKL_NEVER ? 0 : zkl_context_now(&client->context);
+    if (deadline <= now) {
+        zkl_timers_run(&client->context.timers, now);
+        settle(client);
+    }
     pthread_mutex_unlock(&client->mutex);
 }
 

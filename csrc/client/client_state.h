@@ -55,6 +55,9 @@ void zkl_client_enter(zkl_client *client);
 bool zkl_client_begin(zkl_client *client);
 /* Ends a step: frees ended objects, answers queries, and releases the mutex. */
 void zkl_client_leave(zkl_client *client);
+/* The same for a step that began a wait: a wait whose deadline has passed ends here, because the
+ * timer's thread could be later than an answer. */
+void zkl_client_leave_waiting(zkl_client *client, zkl_nanos deadline);
 #ifdef ZKL_CHECK
 /* The end of each step calls it: is what the lines know a legal state? The tests define it
  * (spec/unit/invariants_sums.c), so a build with ZKL_CHECK alone does not link. */

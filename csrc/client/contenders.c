@@ -152,7 +152,7 @@ static zkl_status join_at(zkl_client *client, const char *const *paths, joining 
     }
     if (status != ZKL_OK)
         zkl_counts_ended(&client->context.counts, j->terms.name, status, 0);
-    zkl_client_leave(client);
+    zkl_client_leave_waiting(client, j->terms.once ? ZKL_NEVER : j->terms.deadline);
     for (size_t i = 0; j->paths && i < j->path_count; i++)
         free(j->paths[i]);
     free(j->paths);

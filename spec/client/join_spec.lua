@@ -9,7 +9,7 @@ describe("the settings of a join", function()
   --- The error of a join with those settings.
   local function refusal(settings)
     local native = here:connect().native
-    local joined, err = pcall(native.join, native, native:contender(), here.path, 1, math.huge, false, settings, 0,
+    local joined, err = pcall(native.join, native, native:contender(), here.path, 1, math.huge, false, settings, 0, 0,
       "lock")
     assert.is_false(joined)
     return err

@@ -336,9 +336,9 @@ static sim_caller *write_held(const sim_host *host) {
 /* All of a client's callers at a place have the same. */
 static const zkl_sharing *sharing_at(sim_place place) {
     static const zkl_sharing all[PLACES] = {
-        [PLACE_A] = {sizeof(zkl_sharing), ZKL_SECOND, .ZKL_SECOND},
-        [PLACE_B] = {sizeof(zkl_sharing), 0, .0},
-        [PLACE_SHARED] = {sizeof(zkl_sharing), ZKL_SECOND / 4, .3 * ZKL_SECOND},
+        [PLACE_A] = {sizeof(zkl_sharing), ZKL_SECOND, ZKL_SECOND},
+        [PLACE_B] = {sizeof(zkl_sharing), 0, 0},
+        [PLACE_SHARED] = {sizeof(zkl_sharing), ZKL_SECOND / 4, 3 * ZKL_SECOND},
     };
     return &all[place];
 }

@@ -305,6 +305,26 @@ static void no_join_takes_terms_that_are_none(void) {
     CHECK_INT(join("/l", &terms), ZKL_BAD_ARGUMENT);
 }
 
+/* Nobody runs the timers here: the thread that does could be later than a server's answer. */
+static void a_wait_whose_deadline_has_passed_is_over_at_once(void) {
+    const zkl_nanos passed[] = {0, -1, ZKL_SECOND - 1, ZKL_SECOND};
+    zkl_terms terms = terms_of(ZKL_KIND_LOCK);
+    zkl_contender *contender;
+    zkl_event event;
+    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++) {
+        terms.deadline = passed[i];
+        CHECK_INT(zkl_join(&client, "/a", TAG, &terms, &contender), ZKL_OK);
+        CHECK(zkl_peek(&client, &event));
+        CHECK_INT(event.kind, ZKL_EVENT_FAILED);
+        CHECK_INT(event.status, ZKL_DISCONNECTED);
+        zkl_drop(contender);
+    }
+    terms.deadline = ZKL_SECOND + 1;
+    CHECK_INT(zkl_join(&client, "/a", TAG, &terms, &contender), ZKL_OK);
+    CHECK(!zkl_peek(&client, &event));
+    zkl_drop(contender);
+}
+
 /* A job's wait is counted apart, and is none of the oldest. */
 static void a_wait_for_a_turn_is_no_wait_of_the_metrics(void) {
     zkl_contender *job, *caller;
@@ -626,6 +646,8 @@ static const check_case cases[] = {
     {"a multilock has no path twice and none below another",
      a_multilock_has_no_path_twice_and_none_below_another},
     {"no join takes terms that are none", no_join_takes_terms_that_are_none},
+    {"a wait whose deadline has passed is over at once",
+     a_wait_whose_deadline_has_passed_is_over_at_once},
     {"a wait for a turn is no wait of the metrics", a_wait_for_a_turn_is_no_wait_of_the_metrics},
     {"a run is counted with the time of its begin", a_run_is_counted_with_the_time_of_its_begin},
     {"terms with the number of no name are those without a name",
