@@ -37,7 +37,7 @@ local WRITERS = {
 --- The adapter's own; docs/internals/adapters.md says so. Of a waiter, too, which an adapter keeps things in.
 local OPEN = { ["client.host"] = true }
 --- Fields that are set where a call could raise: after an error there may be no memory for a call.
-for field in ("holds.to_undo claim.hold claim.token claim.open claim.next_undo"):gmatch("%S+") do
+for field in ("claim.hold claim.token claim.open"):gmatch("%S+") do
   OPEN[field] = true
 end
 

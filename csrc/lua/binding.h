@@ -67,6 +67,7 @@ void *zkl_empty_box(lua_State *L, const char *name);
 #define ZKL_CLIENT zkl_client_box
 extern const char zkl_client_box[];
 #define ZKL_CONTENDER "zklock.contender"
+#define ZKL_TICKET "zklock.ticket"
 #define ZKL_QUERY "zklock.query"
 #define ZKL_NOTIFIER "zklock.notifier"
 #define ZKL_VISIT zkl_visit_box

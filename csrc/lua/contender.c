@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* contender: the userdata around a zkl_contender. When the collector takes it, it ends the hold or
- * the wait. */
+ * the wait.
+ *
+ * A call that waits has a ticket for its contender, which only its own variables refer to. If an
+ * error ends the call before it has received the hold, the collector takes the ticket, and that
+ * ends the hold, too. */
 #include "binding.h"
+
+typedef struct ticket ticket;
 
 /* The userdata. Its first part looks like a box to other files. */
 typedef struct entry {
@@ -12,7 +18,13 @@ typedef struct entry {
     unsigned count; /* while held: how many acquires its owner has made */
     bool pinned;    /* other code refers to this hold: it must not become another one */
     bool by_resume; /* its owner has taken it over, and is a coroutine that resume runs */
+    ticket *ticket; /* NULL: no call has one, or it has received the hold */
+    bool forsaken;  /* the collector has taken the ticket */
 } entry;
+
+struct ticket {
+    entry *entry; /* NULL: the contender was collected, or the call has received the hold */
+};
 
 static const char mark = 'c';
 
@@ -47,11 +59,94 @@ static zkl_contender *check(lua_State *L) {
     return zkl_check_contender(L, 1);
 }
 
-static int contender_drop(lua_State *L) {
-    zkl_contender *contender = zkl_empty_box(L, ZKL_CONTENDER);
+static void drop(entry *e) {
+    zkl_contender *contender = e->contender;
+    e->contender = NULL;
     if (contender)
         zkl_drop(contender);
+}
+
+static int contender_drop(lua_State *L) {
+    drop(check_entry(L));
     return 0;
+}
+
+/* From now on the collector may take the ticket. */
+static void tear(entry *e) {
+    if (e->ticket)
+        e->ticket->entry = NULL;
+    e->ticket = NULL;
+}
+
+static int contender_collected(lua_State *L) {
+    tear(check_entry(L));
+    return contender_drop(L);
+}
+
+/* The call with the ticket does not receive the hold. false: other calls have received it, and it
+ * goes on. true: it is to end, and nothing has changed yet. */
+static bool forgo(entry *e) {
+    if (e->count <= 1)
+        return true;
+    tear(e);
+    e->count--;
+    return false;
+}
+
+static int ticket_collected(lua_State *L) {
+    const ticket *of = luaL_checkudata(L, 1, ZKL_TICKET);
+    entry *e = of->entry;
+    if (!e || !forgo(e))
+        return 0;
+    tear(e);
+    e->forsaken = true;
+    drop(e);
+    return 0;
+}
+
+/* contender:ticket() -> a ticket, for the call that waits: its acquire is counted already */
+static int contender_ticket(lua_State *L) {
+    entry *e = check_entry(L);
+    ticket *new = lua_newuserdata(L, sizeof *new);
+    *new = (ticket){NULL};
+    luaL_getmetatable(L, ZKL_TICKET);
+    lua_setmetatable(L, -2);
+    new->entry = e;
+    e->ticket = new;
+    return 1;
+}
+
+/* contender:receive(ticket) -> true: the call with the ticket receives the hold; or, without a
+ * ticket, one more call, which this counts. false: it was dropped */
+static int contender_receive(lua_State *L) {
+    entry *e = check_entry(L);
+    lua_pushboolean(L, e->contender != NULL);
+    if (!e->contender)
+        return 1;
+    if (lua_isuserdata(L, 2))
+        tear(e);
+    else
+        e->count++;
+    return 1;
+}
+
+/* contender:awaits() -> true if the call with the ticket has not received it */
+static int contender_awaits(lua_State *L) {
+    lua_pushboolean(L, check_entry(L)->ticket != NULL);
+    return 1;
+}
+
+/* contender:forgo() -> false: other calls have received it, and only that of the ticket does not;
+ * true: it is to end */
+static int contender_forgo(lua_State *L) {
+    lua_pushboolean(L, forgo(check_entry(L)));
+    return 1;
+}
+
+/* contender:forsaken() -> true if the collector took its ticket, and no call has received it */
+static int contender_forsaken(lua_State *L) {
+    lua_pushboolean(L, check_entry(L)->forsaken);
+    return 1;
 }
 
 /* Answers true, or nil, err. */
@@ -370,8 +465,13 @@ void zkl_open_often(lua_State *L) {
 
 void zkl_open_contender(lua_State *L) {
     static const luaL_Reg methods[] = {
-        {"__gc", contender_drop},
+        {"__gc", contender_collected},
         {"drop", contender_drop},
+        {"ticket", contender_ticket},
+        {"receive", contender_receive},
+        {"awaits", contender_awaits},
+        {"forgo", contender_forgo},
+        {"forsaken", contender_forsaken},
         {"extend", contender_extend},
         {"quit", contender_quit},
         {"release", contender_release},
@@ -394,5 +494,7 @@ void zkl_open_contender(lua_State *L) {
         {"shortage", contender_shortage},
         {NULL, NULL},
     };
+    static const luaL_Reg of_tickets[] = {{"__gc", ticket_collected}, {NULL, NULL}};
     zkl_metatable(L, ZKL_CONTENDER, methods);
+    zkl_metatable(L, ZKL_TICKET, of_tickets);
 }

@@ -252,7 +252,7 @@ function Client:poll(timeout)
   local deadline = timeout == nil and 0 or check.deadline(timeout, "timeout")
   local callbacks, refused = self.callbacks, nil
   local before, turns = callbacks.begun, callbacks.begun + callbacks.resumed
-  self.holds:recall()
+  self.holds:sweep()
   if self.waits:parkable() then
     refused = callbacks:await(deadline)
   else
@@ -276,7 +276,7 @@ end
 function Client:sleep(seconds)
   check.self(self, Client, "client:sleep")
   local moment = core.now() + check.span(seconds, "seconds")
-  self.holds:recall()
+  self.holds:sweep()
   return self.waits:sleep(moment)
 end
 
@@ -378,7 +378,7 @@ end
 function Client:stats()
   check.self(self, Client, "client:stats")
   if self.native:unusable() == "forked" then return nil, "forked" end
-  self.holds:recall()
+  self.holds:sweep()
   return self.native:stats()
 end
 

@@ -12,11 +12,6 @@ Guard.__name = "zklock.Guard"
 
 local guard = {}
 
---- The hold of a guard, in its own table, so that the guard's finalizer can refer to it.
----@field next_undo table|false of `zklock.ClientHolds`
-local Claim = {}
-Claim.__index = Claim
-
 --- The collector has taken a guard.
 local function collected(claim)
   if not claim.open then return end
@@ -31,10 +26,11 @@ local function collected(claim)
 end
 
 --- Created before there is a hold. It takes over one count of a hold when `claim` gets the three
---- fields: that allocates nothing and calls no function.
+--- fields: that allocates nothing and calls no function. The hold of a guard is in its own table, so
+--- that the guard's finalizer can refer to it.
 ---@return zklock.Guard
 function guard.new()
-  local claim = setmetatable({ hold = false, open = false, token = false, next_undo = false }, Claim)
+  local claim = { hold = false, open = false, token = false }
   return setmetatable({ claim = claim, finalizer = finalizer(claim, collected) }, Guard)
 end
 
@@ -47,11 +43,6 @@ local function release(claim, failed)
   claim.open = false
   if ok then return true end
   return nil, err
-end
-
---- `ClientHolds:undo` calls this: an error was raised into the release.
-function Claim:undo()
-  release(self, true)
 end
 
 --- Releases; a second call does nothing and answers true.

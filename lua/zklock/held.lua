@@ -54,7 +54,7 @@ function Held:sleep(seconds)
   check.self(self, Held, "hold:sleep")
   local moment = core.now() + check.span(seconds, "seconds")
   local client = self.client
-  client.holds:recall()
+  client.holds:sweep()
   self.over = reason(self) or false
   if self.over then
     client.waits:give_turn(not self.has_told)

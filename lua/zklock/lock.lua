@@ -100,10 +100,10 @@ end
 --- The owner already holds it. With validity 0 the call waits until the session turns out to be
 --- alive.
 ---@return zklock.Hold? hold nil without an error: the owner does not hold it any more, and has lost nothing
----@return string|thread|table|nil err_or_here
-local function await_validity(lock, hold, deadline, here)
+---@return string? err
+local function await_validity(lock, hold, deadline)
   local contender = hold.contender
-  if contender:validity() > 0 then return hold, here end
+  if contender:validity() > 0 then return hold end
   local since = core.now()
   local ok, answer = query(lock.client, function(tag) return contender:ask_validity(tag, deadline) end)
   if ok then
@@ -113,15 +113,15 @@ local function await_validity(lock, hold, deadline, here)
   else
     return count_failure(lock, answer, since)
   end
-  if hold.state == "held" then return hold, here end
+  if hold.state == "held" then return hold end
   if hold.state == "lost" then return count_failure(lock, "lost", since) end
   return nil
 end
 
 --- The same owner already waits in another coroutine: waits until that wait has ended.
 ---@return zklock.Hold? hold nil without an error: the wait has ended, and the owner does not hold it
----@return string|thread|table|nil err_or_here
-local function await_other(lock, hold, deadline, once, who, here)
+---@return string? err
+local function await_other(lock, hold, deadline, once, who)
   local client, since = lock.client, core.now()
   while hold do
     if once then return count_failure(lock, "timeout", since) end
@@ -131,7 +131,7 @@ local function await_other(lock, hold, deadline, once, who, here)
       return count_failure(lock, err, since)
     end
     hold = lock.lock_path:of(who)
-    if hold and hold.state == "held" then return await_validity(lock, hold, deadline, here) end
+    if hold and hold.state == "held" then return await_validity(lock, hold, deadline) end
   end
   return nil
 end
@@ -139,52 +139,50 @@ end
 --- Waits until the owner holds the lock. The hold counts once it is handed out. Each call that fails
 --- counts once, in the engine or here. A call that finds the lock held by its owner counts nothing: it
 --- was counted when it was granted.
----@param caller any the owner of a call that names no owner, if that is the owner here; else nil
+---@param is_caller boolean a call that names no owner has this owner
 ---@return zklock.Hold? hold
----@return string|thread|table err_or_here or the running coroutine, or `owner.main`
+---@return string? err
 ---@return string? why of "too big"
-local function seek(lock, deadline, once, who, caller)
+---@return userdata? ticket as of `Hold:acquire`
+local function seek(lock, deadline, once, who, is_caller)
   local lock_path, client = lock.lock_path, lock.client
   local unusable = client.waits:cannot_wait()
   if unusable then return count_failure(lock, unusable, core.now()) end
-  local here = client.holds:recall()
-  if not rawequal(who, here) then owner.look(who) end
+  client.holds:sweep()
+  if not is_caller then owner.look(who) end
   local hold = lock_path:of(who)
   if hold and hold.state == "held" then
-    local kept, err_or_here = await_validity(lock, hold, deadline, here)
-    if kept or err_or_here then return kept, err_or_here end
+    local kept, err = await_validity(lock, hold, deadline)
+    if kept or err then return kept, err end
   end
   if hold then client.lifetimes:reap(math.huge) else client.lifetimes:glance() end
   quietly(lock_path.reap, lock_path)
   hold = hold and lock_path:of(who)
   if hold then
     local err
-    hold, err = await_other(lock, hold, deadline, once, who, here)
+    hold, err = await_other(lock, hold, deadline, once, who)
     if hold or err then return hold, err end
   end
   local forbidden = lock_path:forbids(who)
   if forbidden then return count_failure(lock, forbidden, core.now()) end
   hold = Hold.new(lock_path, lock, who)
-  local err = hold:acquire(deadline, once, here, caller)
-  if hold.state == "held" then return hold, here end
+  local ticket, err = hold:acquire(deadline, once, is_caller and who or owner.of_call(client))
+  if ticket then return hold, nil, nil, ticket end
   if err == "lost" then lock_path:forgive(who) end -- the caller hears of it now
   return nil, err, hold:shortage(err)
 end
 
 --- Hands out the hold, to a guard or as a token; or returns nil, the error and its reason. If this raises before the
---- hold counts as handed out, `ClientHolds` takes the hold back. So nothing that can raise comes after that.
-local function hand_out(lock, who, made, hold, err_or_here, why)
-  if not hold then return lock.client.waits:failure(err_or_here, why) end
+--- hold counts as handed out, it ends with the ticket. So nothing that can raise comes after that.
+local function hand_out(lock, who, made, hold, err, why, ticket)
+  if not hold then return lock.client.waits:failure(err, why) end
   -- a debug hook has called zklock meanwhile, or the collector, which took a guard of the same owner
   if hold.state ~= "held" then return nil, hold.err or "lost" end
   lock.lock_path:forgive(who)
-  if not made then
-    hold:hand_out(err_or_here)
-    return hold.token
-  end
+  if made then hold.contender:pin() end
+  if not hold:hand_out(ticket) then return nil, "lost" end
+  if not made then return hold.token end
   local claim = made.claim
-  hold.contender:pin()
-  hold:hand_out(err_or_here)
   claim.hold, claim.token, claim.open = hold, hold.token, true
   return made
 end
@@ -215,8 +213,7 @@ function Lock:acquire(timeout, who)
   local token = known and again(known.contender, timeout, true)
   if token then return token end
   local deadline, once = check.deadline(timeout, "timeout")
-  local caller = not (is_named or self.by_thread) and who or nil
-  return hand_over(hand_out, self, who, false, seek(self, deadline, once, who, caller))
+  return hand_over(hand_out, self, who, false, seek(self, deadline, once, who, not (is_named or self.by_thread)))
 end
 
 local function release(lock, who, failed)
@@ -262,7 +259,7 @@ function Lock:release(who)
   end
   local unusable = client.native:unusable()
   if unusable then return nil, unusable end
-  client.holds:recall()
+  client.holds:sweep()
   return quietly(release, self, who)
 end
 
@@ -276,7 +273,7 @@ local function held(lock, who)
     if token then return known, seconds end
   end
   if client.native:unusable() then return nil end
-  client.holds:recall()
+  client.holds:sweep()
   local hold = lock.lock_path:of(who)
   if not hold or hold.state ~= "held" then return nil end
   return hold, hold:validity()
@@ -339,7 +336,7 @@ end
 
 --- The owner's hold, for a guarded write; or nil and why there is none.
 local function find(lock, who)
-  lock.client.holds:recall()
+  lock.client.holds:sweep()
   local hold = lock.lock_path:of(who)
   if hold and hold.state == "held" then return hold end
   return nil, lock.lock_path:loss_of(who) and "lost" or "not owner"
@@ -420,11 +417,7 @@ function Lock:with(timeout, ...)
   local ok, results = xpcall(call, errors.with_traceback) -- allocations from here on happen inside this call
   local ended, released
   ended, released, err = pcall(end_with, self, kept, who, not ok)
-  if not ended then
-    local claim, holds = kept.claim, self.client.holds
-    claim.next_undo, holds.to_undo = holds.to_undo, claim -- the next call of this client releases it
-    error(ok and released or results, 0)
-  end
+  if not ended then error(ok and released or results, 0) end -- the guard is open: it ends when it is collected
   if err == "lost" then self.lock_path:forgive(who) end -- this call reports the loss
   if not ok then error(results, 0) end
   if released then return true, unpack(results, 1, results.n) end
@@ -443,7 +436,7 @@ function Lock:guard(timeout, who)
   local deadline, once = check.deadline(timeout, "timeout")
   local made = guard.new()
   who = owner_or_current(self, check.owner(who))
-  return hand_over(hand_out, self, who, made, seek(self, deadline, once, who))
+  return hand_over(hand_out, self, who, made, seek(self, deadline, once, who, false))
 end
 
 --- Asks for the lock without waiting. The request is the owner of what it gets. A request that is made while nginx

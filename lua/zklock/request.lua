@@ -27,7 +27,7 @@ local function new(handle, deadline, once, callback, lease, count)
   local call = Callbacks.new_call(callback, nil, nil, false)
   local tie = client.loop.tie
   local request = setmetatable({ client = client, call = call, lease = lease or false, hold = false, cancelled = false,
-    told_lost = false, called = tie and setmetatable({ call }, WEAK_VALUES) or false, next_undo = false, _kept = false,
+    told_lost = false, called = tie and setmetatable({ call }, WEAK_VALUES) or false, _kept = false,
     _lifetimes = false, _number = false, _finalizer = false }, Request)
   if tie then tie(client, request) end
   local unusable = client.native:unusable()
@@ -44,7 +44,7 @@ end
 --- Asks for the lock. The callback runs exactly once, even if the client could not ask.
 ---@param handle zklock.Lock|zklock.Semaphore
 function Request.new(handle, ...)
-  handle.client.holds:recall()
+  handle.client.holds:sweep()
   return core.hand_over(new, handle, ...)
 end
 
@@ -74,21 +74,10 @@ function Request:join(handle, deadline, once, count)
   client.dispatcher:keep(self) -- a request that waits is not collected
   local ok, err = pcall(hold.join, hold, deadline, once)
   if ok and not err then return nil end
-  if ok then
-    client.dispatcher:unkeep(self)
-    return err
-  end
-  local holds = client.holds
-  self.next_undo, holds.to_undo = holds.to_undo, self
-  quietly(holds.undo, holds)
+  client.dispatcher:unkeep(self) -- first: if the next step raises, too, the collector takes the request
+  if ok then return err end
+  hold:finish("cancelled")
   error(err, 0)
-end
-
---- `ClientHolds:undo` calls this: an error was raised into `join`.
----@private
-function Request:undo()
-  self.hold:finish("cancelled")
-  self.client.dispatcher:unkeep(self)
 end
 
 --- Queues the callback. Only the reason of an error allocates.

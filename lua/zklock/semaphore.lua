@@ -6,6 +6,7 @@ local Hold = require "zklock.holds.hold"
 local Lease = require "zklock.lease"
 local participants = require "zklock.participants"
 local Request = require "zklock.request"
+local owner = require "zklock.owners.owner"
 local revoke = require "zklock.revoke"
 local text = require "zklock.base.text"
 
@@ -39,9 +40,9 @@ local function new_lease(semaphore)
   return lease
 end
 
-local function hand_out(lease, here)
-  lease.hold:hand_out(here)
-  return lease
+local function hand_out(lease, ticket)
+  if lease.hold:hand_out(ticket) then return lease end
+  return nil, "lost"
 end
 
 --- Waits for leases, in order of arrival: all of them or none. A timeout of 0 also answers
@@ -62,14 +63,14 @@ function Semaphore:acquire(timeout, count)
     client.native:count(self.label, refused, 0)
     return client.waits:failure(refused)
   end
-  local here = client.holds:recall()
+  client.holds:sweep()
   client.lifetimes:glance()
   local lease = new_lease(self)
   local hold = Hold.new(lock_path, lease.listener, lease, count)
   lease:bind(hold)
-  local err = hold:acquire(deadline, once, here)
-  if hold.state ~= "held" then return client.waits:failure(err, hold:shortage(err)) end
-  return core.hand_over(hand_out, lease, here)
+  local ticket, err = hold:acquire(deadline, once, owner.of_call(client))
+  if not ticket then return client.waits:failure(err, hold:shortage(err)) end
+  return core.hand_over(hand_out, lease, ticket)
 end
 
 --- Asks for leases without waiting. If nginx serves an HTTP request meanwhile, the lock request ends with it.

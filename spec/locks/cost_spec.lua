@@ -91,7 +91,7 @@ describe("a lock that is taken again and again", function()
 
   it("costs a coroutine a few tables, because the client knows it from the last time #once", function()
     local bytes = bytes_of(coroutines(here:connect { loop = "luv" }, here.path, 1))
-    assert.is_true(bytes < 1400, bytes .. " bytes")
+    assert.is_true(bytes < 1200, bytes .. " bytes")
   end)
 
   it("costs a request less than a page, with the coroutine of its callback #once", function()

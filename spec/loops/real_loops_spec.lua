@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- The adapters for cqueues, luv and Copas, in their loops.
 
+local Hold = require "zklock.holds.hold"
 local collect = require "spec.support.collect"
 local inspector = require "spec.support.inspector"
 local queue = require "spec.support.queue"
@@ -67,6 +68,23 @@ for _, make in ipairs(real_loops.all()) do
       other:kill()
       tree:delete_tree("/real_loops")
       tree:close()
+    end)
+
+    it("gives back what no call has received, though nobody calls it and nothing is collected", function()
+      local hand_out = Hold.hand_out
+      finally(function()
+        Hold.hand_out = hand_out
+        collectgarbage("restart")
+      end)
+      collectgarbage("stop")
+      Hold.hand_out = function() return false end
+      local token, err, found = call(function() -- which goes on, and so does the owner
+        local token, err = client:mutex(path):acquire(PATIENCE)
+        local found = #line:names()
+        while #line:names() > 0 do loop.rest() end
+        return token, err, found
+      end)
+      assert.same({ nil, "lost", 1 }, { token, err, found })
     end)
 
     it("shares 10 locks among 100 coroutines, one in each at a time, while others go on", function()

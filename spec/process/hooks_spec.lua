@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: MIT
 --- A debug hook that raises, as Ctrl-C and sandboxes do: at each n-th instruction, and at each call and return, of what
---- a script asks for. What it got and never heard of is given back, what it gives back is given back, and all are told
---- once.
+--- a script asks for. What it got and never heard of is given back: when it is collected, or by a call after a second.
+--- A release gives back, and all are told once.
 
+local Hold = require "zklock.holds.hold"
 local fixture = require "spec.support.fixture"
 local host = require "spec.support.host"
 local places = require "spec.memory.places"
@@ -42,8 +43,9 @@ describe("an error that a hook raises", function()
     listen()
   end)
 
-  --- So many hold, and nobody waits.
+  --- So many hold, and nobody waits, once what is nobody's is collected.
   local function holds(n)
+    collectgarbage()
     local stats = client:stats()
     assert.same({ held = n, waiting = 0 }, { held = stats.held, waiting = stats.waiting })
   end
@@ -204,39 +206,6 @@ describe("an error that a hook raises", function()
       })
     end
 
-    sweep("and polling gives it back", {
-      run = function() return lock.acquire, lock, PATIENCE end,
-      after = function(ok)
-        client:poll()
-        if ok then assert.is_true(lock:release()) end
-        assert(other:mutex(path):acquire(PATIENCE))
-        assert(other:mutex(path):release())
-      end,
-      undo = undo,
-    })
-
-    sweep("in a single try gives it back", {
-      before = rest,
-      run = function() return lock.acquire, lock, 0 end,
-      after = check_hold,
-      undo = undo,
-    })
-
-    sweep("what somebody gives back meanwhile gives it back", {
-      before = function() assert(other:mutex(path):acquire(PATIENCE)) end,
-      run = function()
-        return function()
-          other:mutex(path):release()
-          return lock:acquire(PATIENCE)
-        end
-      end,
-      after = function(ok)
-        if other:mutex(path):is_held() then assert(other:mutex(path):release()) end
-        check_hold(ok)
-      end,
-      undo = undo,
-    })
-
     sweep("in vain leaves nothing behind", {
       before = function()
         if not other:mutex(path):is_held() then assert(other:mutex(path):acquire(PATIENCE)) end
@@ -294,6 +263,67 @@ describe("an error that a hook raises", function()
         comes_to_hold(0)
       end,
     })
+  end)
+
+  --- An error comes between the grant and the return, and nothing is collected.
+  local function leave_behind()
+    local hand_out = Hold.hand_out
+    finally(function()
+      Hold.hand_out = hand_out
+      collectgarbage("restart")
+    end)
+    collectgarbage("stop")
+    Hold.hand_out = function() error(HOOKED, 0) end
+    assert.same({ false, HOOKED }, { pcall(lock.acquire, lock, PATIENCE) })
+    Hold.hand_out = hand_out
+    assert.equal(1, client:stats().held)
+  end
+
+  it("leaves a hold that ends with a collection, and then is nobody's", function()
+    leave_behind()
+    local abandoned = client:stats().abandoned
+    holds(0)
+    assert.equal(abandoned + 1, client:stats().abandoned)
+    assert.same({ nil, "not owner" }, { lock:release() })
+    assert.is_number((lock:acquire(PATIENCE)))
+    assert.is_true(lock:release())
+  end)
+
+  local takers = { collector = collectgarbage }
+
+  takers["later call"] = function()
+    wait.eventually(function()
+      client:stats()
+      return lock:hold_of_caller().contender:count() == 1
+    end, PATIENCE, "one count")
+  end
+
+  for taker, take in pairs(takers) do
+    it("leaves to another call what that has received; the rest goes to a " .. taker, function()
+      leave_behind()
+      assert.is_number((lock:acquire(PATIENCE)))
+      take()
+      assert.is_true(lock:release())
+      assert.same({ nil, "not owner" }, { lock:release() })
+    end)
+  end
+
+  it("leaves a hold that a later call gives back, without the collector", function()
+    leave_behind()
+    local abandoned = client:stats().abandoned
+    wait.eventually(function() return client:stats().held == 0 end, PATIENCE, "the end of the hold")
+    assert.equal(abandoned + 1, client:stats().abandoned)
+    assert.is_number((lock:acquire(PATIENCE)))
+    assert.is_true(lock:release())
+  end)
+
+  it("leaves a hold that goes to a waiter of this client", function()
+    leave_behind()
+    local waiter = coroutine.wrap(function() return lock:acquire(PATIENCE), lock:release() end)
+    local token, released = waiter()
+    assert.is_number(token)
+    assert.is_true(released)
+    assert.equal(0, client:stats().held)
   end)
 
   it("comes again when the lock is handed out, as it was set", function()

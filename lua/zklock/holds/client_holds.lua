@@ -1,31 +1,36 @@
 -- SPDX-License-Identifier: MIT
---- client_holds: what the owners of one client hold and wait for, and the owners that have lost a
---- hold and do not know it yet.
+--- client_holds: what the owners of one client hold and wait for, the holds that were granted and
+--- that no call has received, and the owners that have lost a hold and do not know it yet.
 local Bag = require "zklock.base.bag"
 local Losses = require "zklock.holds.losses"
 local Relays = require "zklock.holds.relays"
 local core = require "zklock.core"
-local each = require "zklock.base.each"
-local owner = require "zklock.owners.owner"
 
 local quietly = core.quietly
+
+--- For so long a hold may stand that no call has received; seconds.
+local GRACE = 1
 
 ---@class zklock.ClientHolds
 ---@field private all table the holds that have joined a line and not left it
 ---@field losses table
 ---@field relays zklock.Relays
----@field unhanded table<thread|table, zklock.Hold|false> by coroutine: the hold that it waits for,
----  or that it has waited for and not received; weak
----@field to_undo table|false calls that have raised and whose effects remain: a list of objects
----  with `undo`, linked by `next_undo`. Adding one takes no memory and calls no function
+---@field private granted zklock.Hold[] those whose call has seen the grant, and may not have received it
+---@field private moments number[] when it has
+---@field private count integer of those two
+---@field private alarm zklock.Alarm in a loop, and while a call waits: ends them in time
+---@field private rings boolean the alarm is set
 local ClientHolds = {}
 ClientHolds.__index = ClientHolds
 
 ---@param client zklock.Client
 function ClientHolds.new(client, lifetimes)
-  return setmetatable({ client = client, lifetimes = lifetimes, all = Bag.new("_place"), losses = Losses.new(),
-    relays = Relays.new(client, lifetimes), unhanded = setmetatable({}, { __mode = "k" }), to_undo = false },
+  local self = setmetatable({ client = client, all = Bag.new("_place"), losses = Losses.new(),
+    relays = Relays.new(client, lifetimes), granted = {}, moments = {}, count = 0, alarm = false, rings = false },
     ClientHolds)
+  self.alarm = client.waits.new_alarm(function() self:ring() end)
+  lifetimes:also_reap(self)
+  return self
 end
 
 --- Keeps a hold alive from join to leave. If it were collected, the finalizer that reports the end
@@ -56,73 +61,71 @@ function ClientHolds:desert()
   end
 end
 
---- The running coroutine waits for this hold, which may have another owner. Until it is handed out,
---- the hold ends with that coroutine, too: nothing else would learn of the grant.
----@param here thread|table the running coroutine, or the object that stands for the main program
----@param caller any the owner of a call that names none
-function ClientHolds:expect(hold, here, caller)
-  self.unhanded[here] = hold
-  if not rawequal(caller, hold.whose[1]) then
-    hold:bind()
-    self.lifetimes:bind(caller, hold)
+-- ---- granted, and not received ------------------------------------------------------------------
+-- An error at any instruction may end a call between the grant and its return. Then nobody has the hold. The collector
+-- takes the call's ticket (csrc/lua/contender.c), and so ends it in the engine; what is left of it here, or the hold
+-- itself if the collector is slow, ends with the next call of the client after a second.
+
+local function set_alarm(self)
+  if self.rings then return end
+  self.client.waits:ring_at(core.now() + GRACE, self.alarm)
+  self.rings = true
+end
+
+--- A call has seen that its wait for the hold has ended, and is about to receive it.
+function ClientHolds:expect(hold)
+  local count = self.count + 1
+  if self.client.loop.watch then set_alarm(self) end
+  self.granted[count], self.moments[count] = hold, core.now()
+  self.count = count -- last: after an error the next hold takes that place
+end
+
+--- That call receives the hold. `sweep` removes those that are not the latest.
+function ClientHolds:received(hold)
+  local count = self.count
+  if self.granted[count] ~= hold then return end
+  self.granted[count] = nil
+  self.count = count - 1
+end
+
+--- The last one gets its place.
+local function take_out(self, place)
+  local granted, moments, last = self.granted, self.moments, self.count
+  granted[place], moments[place] = granted[last], moments[last]
+  granted[last] = nil
+  self.count = last - 1
+end
+
+--- Gives back what no call has received within a second.
+local function sweep(self)
+  local now = core.now()
+  for place = self.count, 1, -1 do
+    local hold = self.granted[place]
+    local is_over = not hold:is_unreceived()
+    if not is_over and (now - self.moments[place] >= GRACE or hold:is_nobodys()) then
+      hold:forgo()
+      is_over = true
+    end
+    if is_over then take_out(self, place) end
   end
 end
 
---- The running coroutine receives the hold that it waited for.
----@return boolean was_expected false: it did not wait for this hold; or it still does, and a
----  finalizer or a debug hook that runs meanwhile receives it in addition
-function ClientHolds:hand_out(hold, here)
-  if hold.underway or self.unhanded[here] ~= hold then return false end
-  if hold.bound then self.lifetimes:unbind(self.client.loop.owner and owner.of_call(self.client) or here, hold) end
-  self.unhanded[here] = false -- keeps the key's slot: most coroutines wait again
-  return true
+function ClientHolds:sweep()
+  if self.count > 0 then quietly(sweep, self) end
 end
 
---- The coroutine that waits for the hold, or has waited for it and not received it.
----@return thread|table|nil
-function ClientHolds:coroutine_of(hold)
-  for here, expected in each(self.unhanded) do
-    if expected == hold then return here end
-  end
-  return nil
+---@private
+function ClientHolds:ring()
+  self.rings = false
+  sweep(self)
+  if self.count > 0 then pcall(set_alarm, self) end -- without memory the next call sets it
 end
 
---- The running coroutine will not receive the hold: the wait failed, or an error was raised into
---- it.
-function ClientHolds:dismiss(hold, here, caller)
-  self:unbind(hold, caller)
-  if self.unhanded[here] == hold then self.unhanded[here] = false end
-end
-
---- The hold no longer ends with its caller.
----@param caller any nil: not known
-function ClientHolds:unbind(hold, caller)
-  if rawequal(caller, nil) or rawequal(caller, hold.whose[1]) then return end
-  self.lifetimes:unnote(caller, hold, owner.keeps_number(caller))
-end
-
---- Undoes the effects of calls that have raised. If this raises, too, the next call of any owner
---- continues it.
----@param here thread|table the running coroutine, or the object that stands for the main program
----@param caller any the owner of a call that names none
-function ClientHolds:undo(here, caller)
-  while self.to_undo do
-    local first = self.to_undo
-    first:undo(here, caller)
-    if self.to_undo == first then self.to_undo = first.next_undo end
-  end
-end
-
---- Gives back a hold that was granted to the running coroutine but never handed to it, because an
---- error was raised into its acquire. Every call does this, unless the fast path answers it. An
---- acquire that is underway (a finalizer may call zklock meanwhile) goes on.
----@return thread|table here the running coroutine, or the object that stands for the main program
-function ClientHolds:recall()
-  local here = owner.current()
-  if self.to_undo then quietly(self.undo, self, here, owner.of_call(self.client)) end
-  local hold = self.unhanded[here]
-  if hold and not hold.underway then quietly(hold.take_back, hold, here, owner.of_call(self.client)) end
-  return here
+--- `OwnerLifetimes:reap` calls this, also before a caller sleeps.
+function ClientHolds:reap(most)
+  self:sweep()
+  if self.count > 0 then set_alarm(self) end
+  self.relays:reap(most)
 end
 
 return ClientHolds

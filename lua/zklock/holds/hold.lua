@@ -3,13 +3,11 @@
 local Callbacks = require "zklock.run.callbacks"
 local Waits = require "zklock.run.waits"
 local core = require "zklock.core"
-local each = require "zklock.base.each"
 local owner = require "zklock.owners.owner"
 
 local quietly = core.quietly
 
 local NO_MEMORY = "not enough memory" -- as Lua itself says it
-local NONE = {}
 
 ---@class zklock.Hold
 ---@field lock_path zklock.LockPath
@@ -22,21 +20,20 @@ local NONE = {}
 ---  empty until the hold joins
 ---@field token integer|false
 ---@field err string|false the error that ended it
----@field underway boolean an acquire of it has begun and has not ended
----@field bound boolean while it waits, it also ends with the caller, which is not its owner
+---@field caller any[]|false a reference to the caller, if that is not its owner: until a call has received the hold, it
+---  also ends with its caller
 ---@field dropped boolean its owner was collected, and the engine knows that
 ---@field loss zklock.Call|false the call of `handle_lost`
 ---@field revocation zklock.Call|false the call of `handle_revoke`
 ---@field private joiner zklock.Waiter|false of the acquire that is underway
----@field private is_missed boolean a check after the grant has found no joiner
+---@field private is_alone boolean a check after the grant has found no joiner
 ---@field asked_for false|"asked"|"told" a revocation has come; "told": the listener knows
 ---@field private keeps boolean its owner has a field for its number in `zklock.OwnerLifetimes`
----@field next_undo table|false with `undo`: of `zklock.ClientHolds`
 ---@field private _place integer|false of `zklock.ClientHolds`
 ---@field taker any of `zklock.Relays`, as is the next one
 ---@field _relay integer|false false: it is no relay
-local Hold = { loss = false, revocation = false, bound = false, joiner = false, is_missed = false, taker = false,
-  _relay = false }
+local Hold = { loss = false, revocation = false, caller = false, joiner = false, is_alone = false, taker = false,
+  answered = false, _relay = false }
 Hold.__index = Hold
 
 local function lost_listener(hold)
@@ -63,8 +60,8 @@ end
 function Hold.new(lock_path, listener, who, leases, answered)
   local hold = setmetatable({ lock_path = lock_path, listener = listener, whose = owner.reference(who), handed = false,
     state = "waiting", contender = lock_path.client.native:contender(), token = false, err = false,
-    waiters = false, answered = answered or false, underway = false, asked_for = false, dropped = false, _place = false,
-    next_undo = false, keeps = owner.keeps_number(who) }, Hold)
+    waiters = false, asked_for = false, dropped = false, _place = false, keeps = owner.keeps_number(who) }, Hold)
+  if answered then hold.answered = answered end -- as few fields as possible: beyond 16 a table takes twice the memory
   if leases then hold.leases = leases end
   if lost_listener(hold) then hold.loss = new_loss() end
   if revoked_listener(hold) then hold.revocation = new_revocation() end
@@ -73,7 +70,7 @@ end
 
 -- ---- the way down: to acquire -------------------------------------------------------------------
 
---- Joins the line; `event` gets the answer. If this raises, `finish` undoes it.
+--- Joins the line; `event` gets the answer. If this raises, `finish` ends it.
 ---@param at_once boolean? true: a grant without traffic is known when this returns, and no event follows
 ---@return string? err
 function Hold:join(deadline, once, at_once)
@@ -89,58 +86,70 @@ function Hold:join(deadline, once, at_once)
   return nil
 end
 
-local function join_for_caller(self, deadline, once, here, caller)
-  self.lock_path.client.holds:expect(self, here, caller)
+--- It also ends with the coroutine, or the request, that waits for it.
+local function bind(self, caller)
+  if rawequal(caller, self.whose[1]) or not owner.can_end(caller) then return end
+  self.caller = owner.reference(caller)
+  self.lock_path.client.lifetimes:note(caller, self)
+end
+
+--- It no longer ends with its caller.
+local function unbind(self)
+  local reference = self.caller
+  local caller = reference and reference[1]
+  self.caller = false
+  if not reference or rawequal(caller, nil) then return end
+  self.lock_path.client.lifetimes:unnote(caller, self, owner.keeps_number(caller))
+end
+
+local function join_for_caller(self, deadline, once, caller)
+  bind(self, caller)
   return self:join(deadline, once, true)
 end
 
---- Finalizers and debug hooks may call zklock between the steps: they leave a hold that is
---- `underway` alone.
-local function join_and_wait(self, deadline, once, here, caller)
-  self.underway = true
-  local ok, err = pcall(quietly, join_for_caller, self, deadline, once, here, caller)
-  if ok and not err and self.state == "waiting" then self:await(nil, not once and deadline or nil) end
-  self.underway, self.joiner = false, false
-  if not ok then error(err, 0) end
+local function join_and_wait(self, deadline, once, caller)
+  local err = quietly(join_for_caller, self, deadline, once, caller)
+  if not err and self.state == "waiting" then self:await(nil, not once and deadline or nil, true) end
+  self.joiner = false
+  if self.state == "held" then self.lock_path.client.holds:expect(self) end
   return err
 end
 
---- The hold now also ends with the coroutine that waits for it, which is not its owner.
-function Hold:bind()
-  self.bound = true
+--- The call that waited for it does not receive it.
+---@param raised boolean an error was raised into the wait: unless another call has received the hold, it ends
+local function end_call(self, raised)
+  self.joiner = false
+  if raised then
+    self.lock_path.client.waits:unpark()
+    local stands = self.state == "held" or self.state == "waiting"
+    if stands and self.contender:forgo() then self:finish("cancelled") end
+  end
+  unbind(self)
 end
 
---- Joins and waits. An error that is raised into this (Ctrl-C, a debug hook) ends the hold and is
---- raised again. From `hand_out` on the caller has the hold; until then the caller's next call
---- takes it back.
----@param here thread|table the running coroutine, or `owner.main`; code below `quietly` cannot find
----  out what kind it is
----@param caller any the owner of a call that names no owner; nil: not known yet
+--- Joins and waits. An error that is raised into this (Ctrl-C, a debug hook) ends the hold and is raised again. From
+--- `hand_out` on the caller has the hold.
+---@param caller any the owner of a call that names no owner
+---@return userdata? ticket for the caller to keep until `hand_out`: if the collector takes it before, the hold ends
 ---@return string? err
-function Hold:acquire(deadline, once, here, caller)
-  local client = self.lock_path.client
-  caller = caller or client.loop.owner and owner.of_call(client) or here
-  local ok, err = client.waits.protected(join_and_wait, self, deadline, once, here, caller)
-  if ok and self.state == "held" then return nil end
+function Hold:acquire(deadline, once, caller)
+  local client, ticket = self.lock_path.client, self.contender:ticket()
+  local ok, err = client.waits.protected(join_and_wait, self, deadline, once, caller)
+  if ok and self.state == "held" then return ticket end
   if ok and self.err == NO_MEMORY then ok, err = false, NO_MEMORY end
-  local holds = client.holds
-  if not ok then
-    self.underway = false
-    self.next_undo, holds.to_undo = holds.to_undo, self
-    quietly(holds.undo, holds, here, caller)
-    error(err, 0)
-  end
-  quietly(holds.dismiss, holds, self, here, caller)
-  return err or self.err or (self.state == "lost" and "lost") or client.native:unusable()
+  quietly(end_call, self, not ok)
+  if not ok then error(err, 0) end
+  return nil, err or self.err or (self.state == "lost" and "lost") or client.native:unusable()
 end
 
 --- Waits until the hold no longer waits, or until `deadline` (nil: the engine ends the wait, at `due`).
-function Hold:await(deadline, due)
+---@param joins boolean? true: for the call that has joined
+function Hold:await(deadline, due, joins)
   local waits, waiter = self.lock_path.client.waits, Waits.new_waiter(deadline, due)
   local waiters = self.waiters or waits:take_set() -- a waiter lives as long as its coroutine waits
   self.waiters = waiters
   waiters[waiter] = true
-  if self.underway and not self.joiner then self.joiner = waiter end
+  if joins then self.joiner = waiter end
   if self.state ~= "waiting" then waiter.done = true end -- a finalizer or a hook has ended the wait
   waits:wait(waiter)
   if waiters[waiter] then waiters[waiter] = nil end
@@ -167,46 +176,28 @@ function Hold:doze(moment)
   return ok, err
 end
 
---- The caller receives the hold: the first time after the wait, later once more for each acquire.
----@param here thread|table the running coroutine, or `owner.main`
-function Hold:hand_out(here)
+--- A call receives the hold: the first time after the wait, later once more for each acquire.
+---@param ticket userdata? of the call that has waited; nil: another call, which this counts
+---@return boolean received false: it was given back meanwhile
+function Hold:hand_out(ticket)
   local client = self.lock_path.client
   self.handed = true
   self.lock_path:show(self, owner.seen_by_core(client, self.whose))
-  if not client.holds:hand_out(self, here) then self.contender:add(1) end -- the last step: nothing after it raises
+  if self.caller then unbind(self) end
+  if ticket then client.holds:received(self) end
+  if self.contender:receive(ticket) then return true end -- nothing before this counts, and nothing after it raises
+  self:abandon()
+  return false
 end
 
---- An error was raised before the caller received the hold: the hold ends. If other coroutines have
---- acquired it for the same owner, its count only goes down by one. An error may be raised into
---- this function, too, because after an error Lua 5.4 frees most of its room for nested calls, and
---- there may be no memory for new room. Then `ClientHolds:undo` calls this again. So each step can
---- be repeated, and the last one makes `ClientHolds` forget the hold.
----@param here thread|table the coroutine that waited
----@param caller any the owner of a call that names no owner; nil: not known
-function Hold:take_back(here, caller)
-  local client = self.lock_path.client
-  local holds, waits = client.holds, client.waits
-  local counts_back = self.state == "held" and self.contender:count() > 1
-  if not counts_back and (self.state == "held" or self.state == "waiting") then
-    self:finish("taken_back")
-  end
-  if self.state == "failed" then
-    for waiter in each(self.waiters or NONE) do waits:wake(waiter) end
-  end
-  waits:unpark(here)
-  holds:unbind(self, caller)
-  local unhanded = holds.unhanded
-  if unhanded[here] ~= self then return end
-  if counts_back then self.contender:add(-1) end
-  unhanded[here] = false
+--- True if it stands, and the call that has waited for it has not received it.
+function Hold:is_unreceived()
+  return self.state == "held" and self.contender:awaits()
 end
 
---- `ClientHolds:undo` calls this: a call that waited for the hold has raised.
----@param here thread|table the running coroutine
----@param caller any the owner of its calls that name no owner
-function Hold:undo(here, caller)
-  local waited = self.lock_path.client.holds:coroutine_of(self) or here
-  self:take_back(waited, waited == here and caller or nil)
+--- That call does not come any more.
+function Hold:forgo()
+  if self.contender:forgo() then self:finish("unreceived") end
 end
 
 -- ---- the way up: what the engine reports --------------------------------------------------------
@@ -296,7 +287,7 @@ local ENDINGS = {
   rested = { state = "released" },
   lost = { state = "lost", is_loss = true },
   cancelled = { state = "failed", quits = true, err = "cancelled", wakes = true },
-  taken_back = { state = "failed", quits = true, err = "cancelled" },
+  unreceived = { state = "lost", drops = true, err = "lost", wakes = true },
   declined = { state = "failed", quits_last = true },
   deserted = { state = "failed", drops = true, err = "cancelled", wakes = true },
   abandoned = { state = "released", drops = true, err = "cancelled", wakes = true },
@@ -307,10 +298,11 @@ local ENDINGS = {
 ---
 --- `refused`: the engine answered an error. `released`: given back. `rested`: given back the short
 --- way (`lock.lua`). `lost`: the session ended, or the node is gone. `cancelled`: the request was
---- cancelled. `taken_back`: an error was raised before the caller received it. `declined`: its
---- request was cancelled after the grant, and has given it back. `deserted`: the coroutine or the
---- request that waits has ended. `abandoned`: the owner has ended without giving it back.
----@param reason "refused"|"released"|"rested"|"lost"|"cancelled"|"taken_back"|"declined"|"deserted"|"abandoned"
+--- cancelled, or an error was raised into the wait. `unreceived`: no call has received it in time.
+--- `declined`: its request was cancelled after the grant, and has given it back. `deserted`:
+--- the coroutine or the request that waits has ended. `abandoned`: the owner has ended without giving
+--- it back.
+---@param reason string one of these
 function Hold:finish(reason)
   local how, contender, lock_path = ENDINGS[reason], self.contender, self.lock_path
   local client, who = lock_path.client, self.whose[1]
@@ -335,6 +327,10 @@ end
 --- in a release that an error or a finalizer interrupted. This does the rest.
 ---@return boolean ended
 function Hold:end_rest()
+  if self:is_nobodys() then
+    self:abandon()
+    return true
+  end
   local ended = self.state == "held" and self.contender:given_back()
   if ended then self:finish("rested") end
   return ended
@@ -424,8 +420,13 @@ function Hold:drop()
   self.contender:drop()
 end
 
+--- True if it has ended because its owner, or the call that was to receive it, was collected.
+function Hold:is_nobodys()
+  return self.dropped or self.contender:forsaken()
+end
+
 local function lose(hold)
-  if hold.state == "held" then hold:finish(hold.dropped and "abandoned" or "lost") end
+  if hold.state == "held" then hold:finish(hold:is_nobodys() and "abandoned" or "lost") end
 end
 
 --- The engine has answered that it is not held. If that is so because the owner was collected, nobody has lost it.
@@ -475,10 +476,10 @@ function Hold:desert()
   if not self:is_deserted() then return end
   if self.state == "waiting" then
     self:finish("deserted")
-  elseif self.is_missed then
+  elseif self.is_alone then
     self:abandon()
   end
-  self.is_missed = true
+  self.is_alone = true
 end
 
 return Hold

@@ -121,7 +121,7 @@ end
 function LockPath:of(who)
   self:settle()
   local hold = self.by_owner[who] or self.by_ending_owner[who]
-  if hold and hold.dropped then
+  if hold and hold:is_nobodys() then
     quietly(hold.abandon, hold)
     return nil
   end

@@ -28,7 +28,6 @@ function Relays.new(client, lifetimes)
   local self = setmetatable({ client = client, lifetimes = lifetimes, all = Bag.new("_relay"), at = 0,
     watcher = setmetatable({}, WEAK_VALUES) }, Relays)
   self.reference = setmetatable({ self }, WEAK_VALUES)
-  lifetimes:also_reap(self)
   return self
 end
 
@@ -73,7 +72,7 @@ local function reap(self, most)
     self.at = at
     local hold = all.list[at]
     if not hold.contender:given_back() then
-      if was_not_received(hold) then hold:finish("taken_back") elseif has_ended(hold) then hold:finish("abandoned") end
+      if was_not_received(hold) then hold:finish("cancelled") elseif has_ended(hold) then hold:finish("abandoned") end
     end
   end
 end
@@ -138,7 +137,7 @@ end
 
 local function settle(self, hold)
   local who, lock_path = hold.whose[1], hold.lock_path
-  if was_not_received(hold) then return hold:finish("taken_back") end
+  if was_not_received(hold) then return hold:finish("cancelled") end
   if rawequal(who, nil) then return hold:finish("abandoned") end
   if hold.contender:by_resume() then owner.note_resumed(who) end
   local reference = owner.reference(who)

@@ -63,7 +63,7 @@ return function(client, start, explain)
   quietly(unbind_from_caller, client, pending, here)
   local result, err = pending.result, pending.err
   if ok and not err and pending.waiter.done then return true, result end
-  if not ok then quietly(waits.unpark, waits, here) end
+  if not ok then quietly(waits.unpark, waits) end
   local more = explain and ok and err and result and explain(result) or nil
   if result then result:drop() end
   if not ok then error(raised, 0) end

@@ -98,6 +98,7 @@ end
 ---@field private parked table<thread, zklock.Waiter> the coroutines that are parked here
 ---@field private abroad table<zklock.Waits, integer> how many of these wait for another client
 ---@field private deadlines zklock.Deadlines of waiters that the dispatcher wakes
+---@field private alarm_at number|false the moment of the latest `wake_at`
 ---@field private sleepers table<zklock.Waiter, boolean> those that `close` ends; weak
 ---@field private reference any[] to this table, weak
 ---@field private beginning any[] the caller that began to wait last, until its wait is over; weak
@@ -128,6 +129,7 @@ function Waits.new(client, native, loop, lifetimes, fifo, reporter)
     abroad = {},
     deadlines = Deadlines.new(),
     sleepers = setmetatable({}, WEAK_KEYS),
+    alarm_at = false,
     spare = {},
     beginning = setmetatable({ false }, WEAK_VALUES),
   }, Waits)
@@ -261,7 +263,12 @@ end
 function Waits:set_alarm()
   local moment = self.deadlines:next()
   if not moment then return end
-  if moment <= core.now() then self.native:wake() else self.native:wake_at(moment) end
+  if moment <= core.now() then
+    self.native:wake()
+  elseif moment ~= self.alarm_at then
+    self.native:wake_at(moment)
+    self.alarm_at = moment
+  end
 end
 
 local function add_deadline(self, waiter, moment)
@@ -301,9 +308,9 @@ function Waits:abandon(thread)
   if waiter then take_away(self, thread, waiter) end
 end
 
---- An error was raised into a wait: that coroutine waits no longer.
----@param here thread|table the running coroutine, or the object that stands for the main program
-function Waits:unpark(here)
+--- An error was raised into a wait: the running coroutine waits no longer.
+function Waits:unpark()
+  local here = coroutine.running() or owner.main
   local home = made[here]
   unpark(home and home[1] or self, here)
   self.beginning[1] = false
@@ -331,11 +338,10 @@ end
 
 --- The same for a wait with no other owner: an error that is raised into it leaves nothing behind.
 function Waits:wait_alone(waiter)
-  local here = owner.current()
   local ok, err = (waiter.parks and protected or self.protected)(self.wait, self, waiter)
   quietly(Deadlines.remove, waiter)
   if ok then return end
-  quietly(self.unpark, self, here)
+  quietly(self.unpark, self)
   error(err, 0)
 end
 
