@@ -109,7 +109,7 @@ typedef enum zkl_code {
     ZKL_CLOSED,        /* the client is closed, or was closed meanwhile */
     ZKL_NOT_OWNER,     /* the contender does not hold, and has lost no hold */
     ZKL_LOST,          /* the session ended, the node was deleted, or max_hold has elapsed */
-    ZKL_DEADLOCK,      /* for hosts that know owners: one would wait for itself */
+    ZKL_DEADLOCK,      /* owners would wait for each other (zkl_terms.owner); or one for itself */
     ZKL_WRONG_KIND,    /* a lock of another kind uses the path */
     ZKL_ACCESS_DENIED, /* an ACL forbids it, or makes the lock unsafe */
     ZKL_AUTH_FAILED,   /* the servers refused the credentials: the client is of no use */
@@ -567,8 +567,11 @@ typedef struct zkl_terms {
     zkl_nanos deadline; /* of the wait */
     bool once;          /* a single try: the answer comes as soon as the servers have answered */
     /* the host's number for the owner, up to ZKL_OWNER_MOST; 0: unknown. What one owner holds it
-     * keeps while it waits. The names of its nodes show the number, so that `zklock who
-     * --deadlocks` can tell which nodes of a session belong together. A shared node has none */
+     * keeps while it waits. So a join fails at once with ZKL_DEADLOCK if its wait would close a
+     * circle of this client's owners, and no wait in the circle has a deadline; leases, a hold with
+     * `max_hold`, and one taken again after zkl_rest, are in no circle. The names of its nodes show
+     * the number, so that `zklock who --deadlocks` can tell which nodes of a session belong
+     * together. A shared node has none */
     uint32_t owner;
     zkl_nanos max_hold; /* how long it may hold before it loses the hold; 0: no bound */
     /* READ: a hold of write by the same owner, in the same line of the same client, or NULL. It has

@@ -7,6 +7,7 @@
 #include "base/counts.h"
 #include "base/sized.h"
 #include "client/access.h"
+#include "client/deadlock.h"
 #include "compound/compound.h"
 #include "line/contender.h"
 #include "line/doubt.h"
@@ -140,6 +141,9 @@ static zkl_status join_at(zkl_client *client, const char *const *paths, joining 
         complete = paths[i] && (j->paths[i] = zkl_client_full_path(client, paths[i])) != NULL;
     zkl_client_enter(client);
     zkl_status status = usable(client);
+    if (status == ZKL_OK && complete &&
+        zkl_deadlock_closes(&client->lines, (const char *const *)j.paths, j.path_count, j.terms))
+        status = ZKL_DEADLOCK;
     if (status == ZKL_OK) {
         *contender = complete ? join(client, j) : NULL;
         if (*contender) {

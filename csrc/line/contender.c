@@ -31,7 +31,12 @@ static uint64_t *waiting_of(const zkl_contender *c) {
     return c->terms.job ? &counts->standing_by : &counts->waiting;
 }
 
+static uint32_t *slot_of(const zkl_contender *c) {
+    return &c->context->owners[c->receiver.owner % ZKL_OWNER_SLOTS];
+}
+
 static void begin_wait(zkl_contender *c) {
+    ++*slot_of(c);
     c->context->counters.waiting++;
     ++*waiting_of(c);
     c->since = zkl_context_now(c->context);
@@ -40,6 +45,7 @@ static void begin_wait(zkl_contender *c) {
 
 static void end_wait(zkl_contender *c, zkl_result result, zkl_nanos now) {
     zkl_counts *counts = counts_of(c);
+    --*slot_of(c);
     c->context->counters.waiting--;
     --*waiting_of(c);
     counts->ended[result]++;
@@ -50,6 +56,7 @@ static void end_wait(zkl_contender *c, zkl_result result, zkl_nanos now) {
 }
 
 static void begin_hold(zkl_contender *c, zkl_nanos now) {
+    ++*slot_of(c);
     c->context->counters.held++;
     c->context->counters.acquired++;
     counts_of(c)->held++;
@@ -59,6 +66,7 @@ static void begin_hold(zkl_contender *c, zkl_nanos now) {
 
 static void count_hold_end(zkl_contender *c) {
     zkl_counts *counts = counts_of(c);
+    --*slot_of(c);
     c->context->counters.held--;
     counts->held--;
     zkl_histogram_add(&counts->hold, zkl_context_now(c->context) - c->since);

@@ -17,6 +17,8 @@
 #include "port/receiver.h"
 #include "zklock.h"
 
+#define ZKL_OWNER_SLOTS 1024
+
 typedef struct zkl_context {
     zkl_port *port; /* zkl_port_refusing while there is no connection */
     const zkl_clock *clock;
@@ -28,6 +30,8 @@ typedef struct zkl_context {
     zkl_counts_table counts;
     /* the host's contenders (those that are part of none), the oldest first */
     zkl_list waiters, holds;
+    /* how many of them there are, by the number of the owner, in so many slots */
+    uint32_t owners[ZKL_OWNER_SLOTS];
 
     /* the session's id, which is the ephemeralOwner of our nodes; 0: no session */
     int64_t session;

@@ -141,6 +141,7 @@ bool zkl_sharer_rest(zkl_contender *c) {
     zkl_list_append(&shared->resting, &c->member);
     zkl_sharer_of(c)->rested = true;
     zkl_contender_released(c);
+    c->receiver.owner = 0; /* the host may take it again for another one */
     zkl_linger_begin(shared);
     return true;
 }

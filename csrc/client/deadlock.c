@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "client/deadlock.h"
+
+#include "line/contender.h"
+#include "line/line_state.h"
+#include "recipe/circle.h"
+
+#include <stdlib.h>
+
+/* The nodes of this client's callers. Holders stand in front of waiters, and those in the order in
+ * which they came. */
+typedef struct crowd {
+    zkl_standing *all; /* NULL: they are only counted */
+    size_t count;
+} crowd;
+
+static void add(crowd *to, zkl_standing standing) {
+    standing.session = 1;
+    standing.pool = ZKL_NO_POOL;
+    if (to->all)
+        to->all[to->count] = standing;
+    to->count++;
+}
+
+/* It waits or holds no longer than a moment that is set. */
+static bool has_end(const zkl_contender *c) {
+    if (c->phase == ZKL_HELD)
+        return c->hold_until != ZKL_NEVER;
+    return c->terms.once || c->deadline.at != 0;
+}
+
+static zkl_standing standing_of(const zkl_contender *c, const zkl_line *line, bool waits,
+                                int64_t place) {
+    return (zkl_standing){.line = (size_t)line,
+                          .place = waits ? place : 0,
+                          .kind = c->terms.kind,
+                          .waits = waits,
+                          .ends = has_end(c),
+                          .owner = c->receiver.owner,
+                          .group = (int64_t)(intptr_t)c};
+}
+
+/* A multilock holds and waits with each of its parts; a caller on a shared node, whose part is not
+ * its own, as a whole. A waiter whose node has gone may stand behind later ones now. */
+static void add_contender(crowd *to, const zkl_contender *c, int64_t place) {
+    const zkl_contender *part;
+    for (size_t i = 0; (part = c->call->part(c, i)); i++) {
+        const bool own = part->receiver.owner == c->receiver.owner;
+        zkl_standing standing =
+            standing_of(c, part->line, (own ? part : c)->phase == ZKL_WAITING, place);
+        standing.kind = part->terms.kind;
+        standing.ends = standing.ends || (standing.waits && part->queue.anew > 0);
+        add(to, standing);
+    }
+}
+
+static void add_all(crowd *to, const zkl_context *context, int64_t *place) {
+    ZKL_EACH (const zkl_contender, c, &context->holds, age) {
+        if (c->terms.kind != ZKL_KIND_LEASE)
+            add_contender(to, c, 0);
+    }
+    ZKL_EACH (const zkl_contender, c, &context->waiters, age) {
+        ++*place;
+        if (c->terms.kind != ZKL_KIND_LEASE)
+            add_contender(to, c, *place);
+    }
+}
+
+/* Behind all others. */
+static void add_newcomer(crowd *to, const zkl_lines *lines, const char *const *paths, size_t count,
+                         const zkl_terms *terms, int64_t place) {
+    for (size_t i = 0; i < count; i++) {
+        const zkl_line *line = zkl_lines_find(lines, paths[i]);
+        if (line)
+            add(to, (zkl_standing){.line = (size_t)line,
+                                   .place = place,
+                                   .kind = terms->kind,
+                                   .waits = true,
+                                   .owner = terms->owner});
+    }
+}
+
+static crowd gather(const zkl_lines *lines, const char *const *paths, size_t count,
+                    const zkl_terms *terms, zkl_standing *room) {
+    crowd all = {.all = room};
+    int64_t place = 0;
+    add_all(&all, lines->common.context, &place);
+    add_newcomer(&all, lines, paths, count, terms, place + 1);
+    return all;
+}
+
+static int compare(const void *a, const void *b) {
+    const zkl_standing *left = a, *right = b;
+    if (left->line != right->line)
+        return left->line < right->line ? -1 : 1;
+    return (left->place > right->place) - (left->place < right->place);
+}
+
+/* Only then can it be in a circle: others of this client stand where it is about to, and its owner
+ * already holds or waits. */
+static bool may_close(const zkl_lines *lines, const char *const *paths, size_t count,
+                      const zkl_terms *terms) {
+    if (!terms->owner || terms->once || terms->deadline != ZKL_NEVER ||
+        terms->kind == ZKL_KIND_LEASE || (terms->under && terms->under->phase == ZKL_HELD) ||
+        !lines->common.context->owners[terms->owner % ZKL_OWNER_SLOTS])
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const zkl_line *line = zkl_lines_find(lines, paths[i]);
+        if (line && (line->members.first || line->listeners.first))
+            return true;
+    }
+    return false;
+}
+
+bool zkl_deadlock_closes(const zkl_lines *lines, const char *const *paths, size_t count,
+                         const zkl_terms *terms) {
+    if (!may_close(lines, paths, count, terms))
+        return false;
+    const size_t size = gather(lines, paths, count, terms, NULL).count;
+    zkl_standing *room = size > 0 ? calloc(size, sizeof *room) : NULL;
+    if (!room)
+        return false;
+    const crowd all = gather(lines, paths, count, terms, room);
+    qsort(room, all.count, sizeof *room, compare);
+    bool closes = false;
+    for (size_t i = 0; i < all.count && !closes; i++)
+        closes = !room[i].group && zkl_circle_closes(room, all.count, i);
+    free(room);
+    return closes;
+}
