@@ -604,10 +604,10 @@ typedef struct zkl_terms {
 
 /* Joins the line at `path`, which is absolute, without the chroot, and not "/". One event of `tag`
  * answers: GRANTED or FAILED, at the latest at the deadline. Without ZKL_OK there is no contender
- * and no event: ZKL_CLOSED, ZKL_AUTH_FAILED, ZKL_FORKED, ZKL_NO_MEMORY; ZKL_BAD_ARGUMENT: the path
- * is not that of a lock (zkl_path_is_lock), or the terms have another kind, no permits for a LEASE,
- * a negative `max_hold` or `slow`, an owner above ZKL_OWNER_MOST, or a sharing for a LEASE or out
- * of its bounds. */
+ * and no event: ZKL_CLOSED, ZKL_AUTH_FAILED, ZKL_FORKED, ZKL_NO_MEMORY; ZKL_DEADLOCK
+ * (terms->owner); ZKL_BAD_ARGUMENT: the path is not that of a lock (zkl_path_is_lock), or the
+ * terms have another kind, no permits for a LEASE, a negative `max_hold` or `slow`, an owner above
+ * ZKL_OWNER_MOST, or a sharing for a LEASE or out of its bounds. */
 ZKL_API zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag,
                             const zkl_terms *terms, zkl_contender **contender);
 /* Joins several lines at once: it will hold all of them or none. There is at least one path, no

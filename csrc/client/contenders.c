@@ -142,7 +142,8 @@ static zkl_status join_at(zkl_client *client, const char *const *paths, joining 
     zkl_client_enter(client);
     zkl_status status = usable(client);
     if (status == ZKL_OK && complete &&
-        zkl_deadlock_closes(&client->lines, (const char *const *)j.paths, j.path_count, j.terms))
+        zkl_deadlock_closes(&client->lines, (const char *const *)j->paths, j->path_count,
+                            &j->terms))
         status = ZKL_DEADLOCK;
     if (status == ZKL_OK) {
         *contender = complete ? join(client, j) : NULL;

@@ -52,7 +52,7 @@ static void add_own(sentence *s, const zkl_contender *c) {
     const zkl_nanos valid = zkl_contender_valid_until(c) - now;
     add(s, ", behind a caller of this client");
     if (c->phase != ZKL_HELD)
-        add(s, " that waits, too");
+        add(s, ", which waits, too");
     else if (c->is_part)
         add(s, " that holds");
     else

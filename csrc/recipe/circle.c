@@ -90,7 +90,7 @@ static void find_fronts(graph *g) {
 /* ---- whom a node waits for, and whose it is ---- */
 
 static bool is_same(const zkl_standing *a, const zkl_standing *b) {
-    return a->session == b->session && a->owner == b->owner && a->owner;
+    return a->session == b->session && a->owner == b->owner;
 }
 
 /* Does `waits`, which is another node's, keep the owner of `node` from going on? */

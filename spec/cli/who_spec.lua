@@ -108,6 +108,36 @@ describe("zklock who #once", function()
     assert.matches(pattern:format((here.path:gsub("%-", "%%-")), lock:token()), row)
   end)
 
+  it("says of each that waits behind whom, to people", function()
+    hold(here.path, "one")
+    local second, third = here:connect { identifier = "two" }, here:connect { identifier = "three" }
+    here:ask(second:mutex(here.path))
+    here:becomes(2)
+    here:ask(third:mutex(here.path))
+    here:becomes(3)
+    local out = zklock("who", here.path).out
+    assert.matches("\ntwo: number 2 of 3, behind one, which holds, and came %d+s ago\n"
+      .. "three: number 3 of 3, behind two, which waits, and came %d+s ago\n$", out)
+    assert.is_nil(zklock("who", "-r", here.path).out:find("behind", 1, true))
+  end)
+
+  it("says who takes leases, and behind which writer a reader waits", function()
+    local client, other = here:connect { identifier = "a" }, here:connect { identifier = "b" }
+    local rw, pool = here.path .. "/rw", here.path .. "/pool"
+    assert(client:rwlock(rw).read:acquire(here.patience))
+    here:ask(other:rwlock(rw).write)
+    here:becomes(2, rw)
+    here:ask(client:rwlock(rw).read)
+    here:becomes(3, rw)
+    assert.matches("\nb: number 2 of 3, behind a, which holds, and came %d+s ago\n"
+      .. "a: number 2 of 3, behind b, which waits, and came %d+s ago\n$", zklock("who", rw).out)
+    local lease = assert(client:semaphore(pool, 1):acquire(here.patience))
+    here:ask(other:semaphore(pool, 1))
+    here:becomes(2, pool .. "/leases")
+    assert.matches("\nb: first, and waits for a lease since %d+s\n$", zklock("who", pool).out)
+    lease:release()
+  end)
+
   it("shows an empty list, and exits 0, if nobody is there or there is no such node", function()
     for _, path in ipairs { here.path, here.path .. "/none/at/all" } do
       assert.same({}, rows_of(path))

@@ -30,7 +30,7 @@ describe("why", function()
     local second = ask(client:mutex(path))
     here:becomes(3)
     says(first, "^second of %d, behind _c_[%x-]+%-lock%-0000000000; it has waited for [%d.]+ s$")
-    says(second, "^third of 3, behind a caller of this client that waits, too; it has waited for [%d.]+ s$")
+    says(second, "^third of 3, behind a caller of this client, which waits, too; it has waited for [%d.]+ s$")
     local before = client:stats().requests_sent
     local least = math.huge
     for _ = 1, 3 do -- a heartbeat may come between

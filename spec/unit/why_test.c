@@ -56,11 +56,22 @@ static void behind_another_client_the_answers_do_not_matter(void) {
     CHECK(why(holder) == NULL);
 }
 
+static void behind_a_caller_of_this_client(void) {
+    fake_caller *holder = fake_join(one, A, 1e12);
+    fake_settle_all(zk);
+    CHECK(fake_held(holder));
+    fake_caller *caller = fake_join(one, A, 1e12);
+    fake_settle_all(zk);
+    CHECK(strncmp(why(caller), "second of 2, behind a caller of this client, which has held for 0",
+                  65) == 0);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"first, but the answers take 2 s", first_but_the_answers_take_long},
         {"behind another client the answers do not matter",
          behind_another_client_the_answers_do_not_matter},
+        {"behind a caller of this client", behind_a_caller_of_this_client},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

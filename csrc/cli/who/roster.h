@@ -30,6 +30,9 @@ void cli_roster_free(cli_roster *roster);
 /* A table for people. `heading`: with the names of the columns. false: no memory. */
 bool cli_roster_print_table(const cli_roster *roster, bool heading);
 
+/* For people: of each that waits, a line that says behind whom. */
+void cli_roster_print_waits(const cli_roster *roster);
+
 /* {"who": [ ... ]} */
 void cli_roster_print_json(const cli_roster *roster);
 /* One object, on a line of its own. */

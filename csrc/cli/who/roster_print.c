@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <libsmartcols/libsmartcols.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- what is in a row ---- */
@@ -148,4 +149,42 @@ bool cli_roster_print_table(const cli_roster *roster, bool heading) {
     const bool good = build(table, roster) && scols_print_table(table) == 0;
     scols_unref_table(table);
     return good;
+}
+
+/* ---- why each waits ---- */
+
+/* Does `front`, which is in front of it in the same line, keep `row` waiting? */
+static bool keeps(const cli_row *front, const cli_row *row) {
+    if (strcmp(front->path, row->path) != 0 || front->kind == ZKL_KIND_LEASE)
+        return false;
+    return row->kind != ZKL_KIND_READ || front->kind == ZKL_KIND_WRITE;
+}
+
+static void print_why(const cli_roster *roster, size_t own) {
+    const cli_row *row = &roster->rows[own], *next = NULL;
+    size_t ahead = 0, count = 0;
+    char age[32];
+    for (size_t i = 0; i < roster->count; i++) {
+        count += strcmp(roster->rows[i].path, row->path) == 0;
+        if (i >= own || !keeps(&roster->rows[i], row))
+            continue;
+        next = &roster->rows[i];
+        ahead++;
+    }
+    char *who = cli_text_shown(row->identifier, strlen(row->identifier));
+    char *front = next ? cli_text_shown(next->identifier, strlen(next->identifier)) : NULL;
+    print_age(age, age_of(next ? next : row));
+    if (next)
+        printf("%s: number %zu of %zu, behind %s, which %s, and came %s ago\n", who, ahead + 1,
+               count, front, state_of(next), age);
+    else
+        printf("%s: first, and waits for a lease since %s\n", who, age);
+    free(who);
+    free(front);
+}
+
+void cli_roster_print_waits(const cli_roster *roster) {
+    for (size_t i = 0; i < roster->count; i++)
+        if (roster->rows[i].standing == CLI_WAITS && roster->rows[i].kind != ZKL_KIND_LEASE)
+            print_why(roster, i);
 }

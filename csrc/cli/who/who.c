@@ -187,6 +187,8 @@ static int show(cli_node_command *command, const cli_search *search, bool json) 
         cli_roster_print_json(&roster);
     else if (code == 0)
         good = cli_roster_print_table(&roster, true);
+    if (code == 0 && !json && !search->below)
+        cli_roster_print_waits(&roster);
     cli_roster_free(&roster);
     return good ? code : cli_failure(ZKL_NO_MEMORY, NULL);
 }
