@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --- A debug hook that raises, as Ctrl-C and sandboxes do: at each n-th instruction, and at each call and return, of what
---- a script asks for. What it got and never heard of is given back: when it is collected, or by a call after a second.
+--- a script asks for. A hold that it never heard of is given back: when it is collected, or by a call after a second.
 --- A release gives back, and all are told once.
 
 local Hold = require "zklock.holds.hold"
