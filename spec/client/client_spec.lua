@@ -110,6 +110,11 @@ describe("a client", function()
     end)
   end)
 
+  it("has loaded what only plain Lua 5.1 needs there alone", function()
+    local is_plain = _VERSION == "Lua 5.1" and rawget(_G, "jit") == nil
+    assert.equal(is_plain, package.loaded["zklock.base.lua51"] ~= nil)
+  end)
+
   it("has threads that leave all signals to the script's own, but for those of their own faults", function()
     if os.getenv("TSAN_OPTIONS") then return pending("ThreadSanitizer has a thread of its own, which blocks all") end
     local threads = 0

@@ -7,7 +7,7 @@ local blocking = require "zklock.loop.blocking"
 local copas = require "copas"
 local each = require "zklock.base.each"
 local is_yieldable = require "zklock.base.yieldable"
-local protected = require "zklock.base.protected"
+local yields = require "zklock.base.yields"
 
 local adapter = { name = "copas" }
 
@@ -70,14 +70,9 @@ end
 if copas.wakeup then
   local pause, pause_forever = copas.pause or copas.sleep, copas.pauseforever or function() copas.sleep(-1) end
 
-  -- In plain Lua 5.1 the running coroutine may be one that a pcall has created, which Copas does
-  -- not know.
-  local running = coroutine.running
-  if _VERSION == "Lua 5.1" and not rawget(_G, "jit") then running = require("coxpcall").running end
-
   function Host.suspend(_, waiter)
     local left = waiter:left()
-    waiter.thread = running()
+    waiter.thread = yields.running()
     if left then pause(left) else pause_forever() end
   end
 
@@ -164,7 +159,7 @@ function adapter.wait(client, waiter)
   if not is_yieldable() then return blocking.wait(client, waiter) end
   local host = client.host
   waiter.host = host
-  local ok, err = protected(await, host, waiter)
+  local ok, err = yields.protected(await, host, waiter)
   if ok then return end
   leave(host, waiter)
   error(err, 0)

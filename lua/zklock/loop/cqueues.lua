@@ -6,7 +6,7 @@ local blocking = require "zklock.loop.blocking"
 local condition = require "cqueues.condition"
 local cqueues = require "cqueues"
 local each = require "zklock.base.each"
-local protected = require "zklock.base.protected"
+local yields = require "zklock.base.yields"
 
 local adapter = { name = "cqueues" }
 
@@ -94,7 +94,7 @@ function adapter.wait(client, waiter)
   local host = client.host
   local station = client:getfd() >= 0 and enter(host, controller) -- a closed client has no descriptor
   waiter.condition = condition.new()
-  local ok, err = protected(await, waiter)
+  local ok, err = yields.protected(await, waiter)
   if station then leave(station) end
   if not ok then error(err, 0) end
 end

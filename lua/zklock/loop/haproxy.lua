@@ -14,7 +14,7 @@ if type(hap) ~= "table" or not hap.register_task then error("only valid inside H
 
 local core = require "zklock.core"
 local each = require "zklock.base.each"
-local protected = require "zklock.base.protected"
+local yields = require "zklock.base.yields"
 
 local quietly = core.quietly
 
@@ -313,7 +313,7 @@ end
 --- An error is HAProxy's, for example that the script has run for too long.
 function haproxy.wait(_, waiter)
   waiting[waiter] = false
-  local ok, err = protected(await, waiter)
+  local ok, err = yields.protected(await, waiter)
   waiting[waiter], rung[waiter] = nil, nil
   if not ok then error(err, 0) end
 end

@@ -7,8 +7,8 @@ local is_yieldable = require "zklock.base.yieldable"
 local Bag = require "zklock.base.bag"
 local Fifo = require "zklock.base.fifo"
 local errors = require "zklock.base.errors"
-local protected = require "zklock.base.protected"
 local uv = require "luv"
+local yields = require "zklock.base.yields"
 
 local quietly = core.quietly
 
@@ -148,7 +148,7 @@ end
 function luv.wait(client, waiter)
   if not is_yieldable() then return blocking.wait(client, waiter) end
   listen(client.host)
-  local ok, err = protected(await, waiter)
+  local ok, err = yields.protected(await, waiter)
   if ok then return end
   quietly(leave, waiter)
   error(err, 0)

@@ -6,6 +6,7 @@ local check = require "zklock.base.check"
 local core = require "zklock.core"
 local errors = require "zklock.base.errors"
 local owner = require "zklock.owners.owner"
+local yields = require "zklock.base.yields"
 
 local quietly = core.quietly
 
@@ -92,24 +93,10 @@ end
 local function tell(self, is_new, ...)
   if not is_new then return false end
   self.called = true
-  local ok, err = xpcall(self.fn, errors.handler, ...)
+  local ok, err = yields.xpcall(self.fn, errors.handler, ...)
   self.view:told()
   if not ok then self.client.waits.reporter:tell(err) end
   return true
-end
-
-if _VERSION == "Lua 5.1" and not rawget(_G, "jit") then
-  local unpack = table.unpack or unpack -- luacheck: ignore 113
-  --- xpcall passes no arguments there.
-  tell = function(self, is_new, ...)
-    if not is_new then return false end
-    local arguments = { ... }
-    self.called = true
-    local ok, err = xpcall(function() return self.fn(unpack(arguments, 1, 2)) end, errors.handler)
-    self.view:told()
-    if not ok then self.client.waits.reporter:tell(err) end
-    return true
-  end
 end
 
 local function tell_all(self)

@@ -1,16 +1,13 @@
 -- SPDX-License-Identifier: MIT
 --- callbacks: the queue of a client's callbacks: those of its requests and listeners. Each callback
 --- runs in its own coroutine, which the loop creates if it can, and may wait there.
-local Waits = require "zklock.run.waits"
 local core = require "zklock.core"
 local each = require "zklock.base.each"
 local errors = require "zklock.base.errors"
 local owner = require "zklock.owners.owner"
+local yields = require "zklock.base.yields"
 
 local quietly = core.quietly
---- How deep callbacks may nest. In plain Lua 5.1 a callback that waits runs the others inside
---- itself. There the C stack sets the bound; elsewhere Lua allows 200 nested calls of C functions.
-local DEEPEST = Waits.yields_across_pcall and 20 or 150
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 
 --- A callback with its arguments. The call is allocated in advance, so that queueing it allocates
@@ -131,9 +128,9 @@ local function go_out(former)
 end
 
 --- True if a callback is queued that may run now. A callback that waits but cannot be parked, or
---- that polls in a loop, runs others inside itself; DEEPEST bounds that.
+--- that polls in a loop, runs others inside itself; `deepest` bounds that.
 function Callbacks:is_due()
-  return self.fifo:first() ~= nil and depth() < DEEPEST
+  return self.fifo:first() ~= nil and depth() < yields.deepest
 end
 
 --- The body of a callback's own coroutine. A tail call: once the callback returns, nothing follows.
@@ -260,7 +257,7 @@ end
 --- Begins a call. If there is no memory for that, the call comes first in the next turn.
 local function begin(self, call)
   if not is_due(call) then return quietly(self.fifo.remove, self.fifo) end
-  local spawns = Waits.yields_across_pcall and self.loop.spawn
+  local spawns = yields.across_pcall and self.loop.spawn
   if not (spawns and spawn(self, call)) then start(self, call) end
 end
 

@@ -8,7 +8,7 @@ local core = require "zklock.core"
 local each = require "zklock.base.each"
 local errors = require "zklock.base.errors"
 local owner = require "zklock.owners.owner"
-local protected = require "zklock.base.protected"
+local yields = require "zklock.base.yields"
 
 local quietly = core.quietly
 
@@ -20,39 +20,6 @@ local made = setmetatable({}, WEAK_KEYS)
 
 --- How many empty sets are kept at most.
 local SPARE_MOST = 64
-
--- False in plain Lua 5.1.
-local yields_across_pcall = protected == pcall
-
--- Lua 5.2 cannot say whether a coroutine may be suspended. There a callback is assumed to be able
--- to yield until its yield has failed.
-local is_yieldable = coroutine.isyieldable or function() return true end
-
---- Suspends a callback; `pause` returns false if the callback cannot be suspended.
-local function suspended()
-  coroutine.yield()
-  return true
-end
-
---- In plain Lua 5.1 only `stack_is_clear` can tell whether a yield would succeed.
-local pause = (coroutine.isyieldable or not yields_across_pcall) and suspended or function()
-  local ok, err = pcall(coroutine.yield)
-  if not ok and not tostring(err):find("attempt to yield", 1, true) then error(err, 0) end
-  return ok
-end
-
---- For plain Lua 5.1: true if no C function, such as pcall, is between the running coroutine's first
---- function and this call. Metamethods and iterators do not show: a yield inside one raises.
-local function stack_is_clear()
-  local level = 2
-  local frame = debug.getinfo(level, "S")
-  while frame do
-    if frame.what == "C" then return false end
-    level = level + 1
-    frame = debug.getinfo(level, "S")
-  end
-  return true
-end
 
 --- An adapter waits for this.
 ---@class zklock.Waiter
@@ -105,12 +72,10 @@ end
 local Waits = {}
 Waits.__index = Waits
 
-Waits.yields_across_pcall = yields_across_pcall
-
 --- The function that calls another one that may wait, and catches its errors where the coroutine
 --- can be suspended inside such a call.
 function Waits.protector(loop)
-  return rawequal(loop, blocking) and pcall or protected
+  return rawequal(loop, blocking) and pcall or yields.protected
 end
 
 ---@param client zklock.Client the argument for the loop's adapter
@@ -153,7 +118,7 @@ end
 ---@return zklock.Waiter
 function Waits.new_dozer(deadline)
   local waiter = Waits.new_waiter(deadline)
-  if not yields_across_pcall then waiter.parks = true end
+  if not yields.across_pcall then waiter.parks = true end
   return waiter
 end
 
@@ -231,8 +196,7 @@ end
 ---@return zklock.Waits? home
 function Waits:parkable(parks)
   local thread = coroutine.running()
-  if not thread or not made[thread] or not is_yieldable() then return nil end
-  if not yields_across_pcall and not (parks and stack_is_clear()) then return nil end
+  if not thread or not made[thread] or not yields.can_pause(parks) then return nil end
   local home = home_of(thread, self)
   if home then return thread, home end
   return nil
@@ -322,7 +286,7 @@ local function wait(self, waiter)
   made[thread] = home.reference
   quietly(park, home, thread, waiter, self)
   local parks = true
-  while parks and not waiter.done do parks = pause() end
+  while parks and not waiter.done do parks = yields.pause() end
   quietly(unpark, made[thread][1] or home, thread)
   if not parks then self:suspend(waiter) end
 end
@@ -338,7 +302,7 @@ end
 
 --- The same for a wait with no other owner: an error that is raised into it leaves nothing behind.
 function Waits:wait_alone(waiter)
-  local ok, err = (waiter.parks and protected or self.protected)(self.wait, self, waiter)
+  local ok, err = (waiter.parks and yields.protected or self.protected)(self.wait, self, waiter)
   quietly(Deadlines.remove, waiter)
   if ok then return end
   quietly(self.unpark, self)
