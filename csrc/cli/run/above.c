@@ -21,16 +21,10 @@ char *cli_above_nodes(void) {
 /* Is this child's name one of the nodes'? Others than ours may have a name twice. */
 static bool is_among(const char *nodes, const char *child) {
     const size_t length = strlen(child);
-    if (strncmp(child, "_c_", 3) != 0)
-        return false;
-    for (const char *line = nodes; *line; line += strspn(line, "\n")) {
-        const size_t size = strcspn(line, "\n");
-        if (size > length && line[size - length - 1] == '/' &&
-            strncmp(line + size - length, child, length) == 0)
-            return true;
-        line += size;
-    }
-    return false;
+    const char *at = strncmp(child, "_c_", 3) == 0 ? strstr(nodes, child) : NULL;
+    while (at && !(at > nodes && at[-1] == '/' && (!at[length] || at[length] == '\n')))
+        at = strstr(at + length, child);
+    return at;
 }
 
 /* Waits for the answer to the latest request. false: there is none, or the run is to end. */

@@ -184,7 +184,6 @@ static void end_unknown(struct front *front) {
 /* The session has died without an outcome. */
 static void end_without_session(struct front *front) {
     struct page *page = front->page;
-    cli_files_remove(front->run); /* first: this process, too, may be killed at any moment */
     if (cli_page_occupied(page))
         kill_everything(front, PAGE_SESSION);
     if (atomic_load(&page->phase) == PAGE_QUEUED) {

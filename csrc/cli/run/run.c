@@ -72,7 +72,6 @@ static int start(struct run *run) {
     }
     cli_files_prepare(run);
     const int code = cli_front_live(run);
-    cli_files_remove(run);
     cli_page_free(run->page);
     return code;
 }
