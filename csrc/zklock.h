@@ -442,7 +442,7 @@ typedef enum zkl_event_kind {
     ZKL_EVENT_ANSWER,  /* query `tag` is answered; `status` */
     ZKL_EVENT_CHANGED, /* node watch `tag` has a new state */
     ZKL_EVENT_ENDED,   /* visit `tag` has ended */
-    ZKL_EVENT_STATE,   /* the session's state changed; `status` is a zkl_state */
+    ZKL_EVENT_STATE,   /* the session's state changed; `state` */
     ZKL_EVENT_LOG      /* lines wait in zkl_log_take */
 } zkl_event_kind;
 
@@ -452,6 +452,7 @@ typedef struct zkl_event {
     int64_t token;   /* the fencing token; 0 where the kind has none */
     zkl_status status;
     zkl_event_kind kind;
+    zkl_state state; /* STATE: the session's */
 } zkl_event;
 
 /* The descriptor to poll for reading, until zkl_free; -1 after zkl_hang_up. The host does not read
@@ -469,6 +470,11 @@ ZKL_API bool zkl_look(zkl_client *client, zkl_event *event);
 /* The host has handled the event. Does nothing if the engine has posted it again since, or if the
  * event went with its subject. */
 ZKL_API void zkl_forget(zkl_client *client, uint64_t serial);
+/* For a program without a loop: waits until the subject with that tag has an event, and takes it.
+ * Events of other subjects keep their order. ZKL_OK; ZKL_TIMEOUT at the deadline; ZKL_CLOSED once
+ * the client has ended; ZKL_FORKED; ZKL_BAD_ARGUMENT: `event` is NULL. One thread at a time reads
+ * events, by zkl_wait or zkl_peek. */
+ZKL_API zkl_status zkl_wait(zkl_client *client, uint64_t tag, zkl_nanos deadline, zkl_event *event);
 /* Makes the descriptor readable: the host has work of its own. */
 ZKL_API void zkl_wake(zkl_client *client);
 /* Makes it readable at that moment, unless the client is closed by then. There is one such moment,

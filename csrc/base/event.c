@@ -12,6 +12,8 @@ bool zkl_events_init(zkl_events *events) {
     if (events->fd < 0)
         return false;
     pthread_mutex_init(&events->mutex, NULL);
+    zkl_clock_cond_init(&events->posted);
+    events->awaited = false;
     events->queued = (zkl_list){0};
     events->serial = 0;
     events->signalled = false;
@@ -21,6 +23,7 @@ bool zkl_events_init(zkl_events *events) {
 
 void zkl_events_destroy(zkl_events *events) {
     zkl_events_hang_up(events);
+    pthread_cond_destroy(&events->posted);
     pthread_mutex_destroy(&events->mutex);
 }
 
@@ -53,6 +56,8 @@ void zkl_events_post(zkl_events *events, zkl_notice *notice, zkl_status status, 
         zkl_list_append(&events->queued, &notice->item);
     }
     signal_once(events);
+    if (events->awaited)
+        pthread_cond_signal(&events->posted);
     pthread_mutex_unlock(&events->mutex);
 }
 
@@ -70,15 +75,21 @@ void zkl_events_drop(zkl_events *events, zkl_notice *notice) {
     pthread_mutex_unlock(&events->mutex);
 }
 
+static zkl_event event_of(const zkl_notice *notice) {
+    const bool of_session = notice->kind == ZKL_EVENT_STATE;
+    return (zkl_event){.serial = notice->serial,
+                       .tag = notice->tag,
+                       .token = notice->token,
+                       .status = of_session ? ZKL_OK : notice->status,
+                       .kind = notice->kind,
+                       .state = of_session ? (zkl_state)notice->status : ZKL_STATE_CONNECTING};
+}
+
 /* locked */
 static const zkl_notice *copy_oldest(const zkl_events *events, zkl_event *copy) {
     const zkl_notice *notice = ZKL_FIRST(&events->queued, zkl_notice, item);
     if (notice)
-        *copy = (zkl_event){.serial = notice->serial,
-                            .tag = notice->tag,
-                            .token = notice->token,
-                            .status = notice->status,
-                            .kind = notice->kind};
+        *copy = event_of(notice);
     return notice;
 }
 
@@ -105,6 +116,39 @@ bool zkl_events_look(zkl_events *events, zkl_event *copy) {
     const bool any = oldest && !oldest->unhurried;
     pthread_mutex_unlock(&events->mutex);
     return any;
+}
+
+/* State and log have no subject. */
+static bool is_of(const zkl_notice *notice, uint64_t tag) {
+    return notice->tag == tag && notice->kind != ZKL_EVENT_STATE && notice->kind != ZKL_EVENT_LOG;
+}
+
+/* locked */
+static bool take(zkl_events *events, uint64_t tag, zkl_event *taken) {
+    ZKL_EACH (zkl_notice, notice, &events->queued, item) {
+        if (is_of(notice, tag)) {
+            *taken = event_of(notice);
+            unlink_notice(events, notice);
+            return true;
+        }
+    }
+    return false;
+}
+
+zkl_status zkl_events_await(zkl_events *events, const zkl_clock *clock, const atomic_bool *over,
+                            uint64_t tag, zkl_nanos until, zkl_event *taken) {
+    pthread_mutex_lock(&events->mutex);
+    events->awaited = true;
+    bool any = take(events, tag, taken), in_time = true;
+    while (!any && in_time && !*over) {
+        in_time = zkl_clock_wait(clock, &events->posted, &events->mutex, until);
+        any = take(events, tag, taken);
+    }
+    events->awaited = false;
+    pthread_mutex_unlock(&events->mutex);
+    if (any)
+        return ZKL_OK;
+    return in_time ? ZKL_CLOSED : ZKL_TIMEOUT;
 }
 
 void zkl_events_forget(zkl_events *events, uint64_t serial) {

@@ -5,10 +5,12 @@
 #ifndef ZKL_EVENT_H
 #define ZKL_EVENT_H
 
+#include "base/clock.h"
 #include "base/list.h"
 #include "zklock.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 /* An event on its way to the host. It is part of its subject, so posting allocates nothing. Drop it
  * before the subject is freed. */
@@ -17,7 +19,7 @@ typedef struct zkl_notice {
     uint64_t serial; /* of the latest post */
     uint64_t tag;    /* the host's own number for it */
     int64_t token;
-    zkl_status status;
+    zkl_status status; /* STATE: the zkl_state */
     zkl_event_kind kind : 8;
     bool queued;
     bool unhurried; /* the host gets it only in the turn that the descriptor asks for */
@@ -31,6 +33,8 @@ typedef struct zkl_events {
     /* a socket that gets a byte each time the descriptor becomes readable; -1: none */
     int notifier;
     bool signalled;
+    pthread_cond_t posted; /* signalled after each post while a thread waits */
+    bool awaited;
 } zkl_events;
 
 /* false: there is no descriptor left; errno says why. */
@@ -47,6 +51,10 @@ bool zkl_events_peek(zkl_events *events, zkl_event *copy);
 /* The same, but the descriptor stays as it is, so the host still gets the turn that the descriptor
  * asks for. Also false if the oldest event is for that turn only. */
 bool zkl_events_look(zkl_events *events, zkl_event *copy);
+/* Waits for an event of the subject with that tag, and takes it: ZKL_OK. ZKL_TIMEOUT; ZKL_CLOSED
+ * once `*over`, which is set before the last post. One thread at a time. */
+zkl_status zkl_events_await(zkl_events *events, const zkl_clock *clock, const atomic_bool *over,
+                            uint64_t tag, zkl_nanos until, zkl_event *taken);
 /* Removes the event that was peeked, unless it was posted again since. */
 void zkl_events_forget(zkl_events *events, uint64_t serial);
 

@@ -426,6 +426,15 @@ void zkl_forget(zkl_client *client, uint64_t serial) {
         zkl_events_forget(&client->context.events, serial);
 }
 
+zkl_status zkl_wait(zkl_client *client, uint64_t tag, zkl_nanos deadline, zkl_event *event) {
+    if (!event)
+        return ZKL_BAD_ARGUMENT;
+    if (zkl_client_forked(client))
+        return ZKL_FORKED;
+    return zkl_events_await(&client->context.events, client->context.clock, &client->ended, tag,
+                            deadline, event);
+}
+
 void zkl_wake(zkl_client *client) {
     if (!zkl_client_forked(client))
         zkl_events_wake(&client->context.events);

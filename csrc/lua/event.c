@@ -12,7 +12,7 @@ static int push_event(lua_State *L, const zkl_event *event) {
     const bool state = event->kind == ZKL_EVENT_STATE;
     zkl_push_text(L, kinds[event->kind]);
     if (state)
-        zkl_push_text(L, zkl_state_text((zkl_state)event->status));
+        zkl_push_text(L, zkl_state_text(event->state));
     else
         lua_pushnumber(L, (lua_Number)event->tag);
     if (state || event->status == ZKL_OK)

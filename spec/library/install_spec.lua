@@ -129,6 +129,7 @@ describe("the C library #once #bare", function()
     local build = page:below("Install and compile")[1].text:match("\n(cc [^\n]*)\n")
     local program = page:below("A program that waits")[1]
     assert.equal("c", program.language)
+    assert.equal(file.read("examples/c/blocking.c"):match("^.-%*/\n.-%*/\n(.*)$"), program.text)
     local dir = folder.new("page")
     file.write(dir .. "/lock.c", program.text)
     ok("cd " .. dir .. " && " .. build:gsub("^cc ", "cc " .. STRICT .. " "))
@@ -141,7 +142,7 @@ describe("the C library #once #bare", function()
     end
     here:nothing_is_left()
     local code, out = sh('exec "$@"', dir .. "/lock", "127.0.0.1:99999", here.path)
-    assert.same({ 1, "" }, { code, out })
+    assert.same({ 1, "bad argument\n" }, { code, out })
   end)
 
   it("tells the example why it gets no lock", function()

@@ -313,8 +313,74 @@ static void drops_without_walking_there(void) {
     CHECK(!take(&event));
 }
 
+/* ---- to wait for one subject ---- */
+
+static zkl_nanos moment;
+
+static zkl_nanos read_moment(void) {
+    return moment;
+}
+
+static const zkl_clock still = {read_moment};
+static atomic_bool over;
+
+static void waits_for_one_subject_and_leaves_the_others_in_their_order(void) {
+    zkl_event event;
+    const int order[] = {3, 1, 2, 3, 4};
+    for (int i = 0; i < 4; i++)
+        zkl_events_post(&events, &pool[order[i]], order[i], 0);
+    pool[4].kind = ZKL_EVENT_STATE; /* of no subject, whatever its tag */
+    zkl_events_post(&events, &pool[4], ZKL_STATE_CONNECTED, 0);
+    CHECK_INT(zkl_events_await(&events, &still, &over, 2, 0, &event), ZKL_OK);
+    CHECK_INT(event.tag, 2);
+    CHECK_INT(zkl_events_await(&events, &still, &over, 2, 0, &event), ZKL_TIMEOUT);
+    CHECK_INT(zkl_events_await(&events, &still, &over, 4, 0, &event), ZKL_TIMEOUT);
+    CHECK(readable());
+    const uint64_t left[] = {3, 1, 4};
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
+        CHECK(take(&event));
+        CHECK_INT(event.tag, left[i]);
+    }
+    CHECK_INT(event.state, ZKL_STATE_CONNECTED);
+    CHECK_INT(event.status, ZKL_OK);
+    CHECK(!take(&event));
+}
+
+static void *post_two(void *nothing) {
+    (void)nothing;
+    zkl_events_post(&events, &pool[1], 1, 0);
+    zkl_events_post(&events, &pool[2], 2, 0);
+    return NULL;
+}
+
+static void *end_all(void *nothing) {
+    atomic_store(&over, true);
+    zkl_events_post(&events, &pool[1], 1, 0);
+    return nothing;
+}
+
+static void wakes_for_its_subject_and_at_the_end_of_all(void) {
+    pthread_t thread;
+    zkl_event event;
+    CHECK_INT(pthread_create(&thread, NULL, post_two, NULL), 0);
+    CHECK_INT(zkl_events_await(&events, &zkl_clock_boot, &over, 2, ZKL_NEVER, &event), ZKL_OK);
+    CHECK_INT(event.status, 2);
+    pthread_join(thread, NULL);
+    CHECK_INT(pthread_create(&thread, NULL, end_all, NULL), 0);
+    CHECK_INT(zkl_events_await(&events, &zkl_clock_boot, &over, 2, ZKL_NEVER, &event), ZKL_CLOSED);
+    pthread_join(thread, NULL);
+    CHECK_INT(zkl_events_await(&events, &zkl_clock_boot, &over, 1, ZKL_NEVER, &event), ZKL_OK);
+    atomic_store(&over, false);
+    while (take(&event))
+        continue;
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
+        {"waits for one subject, and leaves the others in their order",
+         waits_for_one_subject_and_leaves_the_others_in_their_order},
+        {"wakes for its subject, and at the end of all",
+         wakes_for_its_subject_and_at_the_end_of_all},
         {"events are taken in the order they were posted", takes_in_order_of_posting},
         {"the descriptor is readable while something is queued",
          readable_while_something_is_queued},

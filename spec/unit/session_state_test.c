@@ -20,7 +20,7 @@ static void each_change_of_the_state_is_told_once(void) {
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         CHECK(zkl_events_peek(&world.context.events, &event));
         CHECK_INT(event.kind, ZKL_EVENT_STATE);
-        CHECK_INT(event.status, expected[i]);
+        CHECK_INT(event.state, expected[i]);
         zkl_events_forget(&world.context.events, event.serial);
     }
     CHECK(!zkl_events_peek(&world.context.events, &event));
@@ -30,7 +30,7 @@ static void check_told(zkl_state expected) {
     zkl_event event;
     CHECK(zkl_events_peek(&world.context.events, &event));
     CHECK_INT(event.kind, ZKL_EVENT_STATE);
-    CHECK_INT(event.status, expected);
+    CHECK_INT(event.state, expected);
     zkl_events_forget(&world.context.events, event.serial);
     CHECK(!zkl_events_peek(&world.context.events, &event));
 }
@@ -76,10 +76,11 @@ static void of_many_changes_the_latest_are_told(void) {
         world_happens(world_link(), ZKL_LINK_SUSPENDED);
         world_connect(7);
     }
-    int count = 0, last = -1;
+    int count = 0;
+    zkl_state last = ZKL_STATE_FORKED;
     while (zkl_events_peek(&world.context.events, &event)) {
-        CHECK(event.status != last);
-        last = event.status;
+        CHECK(event.state != last);
+        last = event.state;
         count++;
         zkl_events_forget(&world.context.events, event.serial);
     }
