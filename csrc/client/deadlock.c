@@ -40,14 +40,12 @@ static zkl_standing standing_of(const zkl_contender *c, const zkl_line *line, bo
                           .group = (int64_t)(intptr_t)c};
 }
 
-/* A multilock holds and waits with each of its parts; a caller on a shared node, whose part is not
- * its own, as a whole. A waiter whose node has gone may stand behind later ones now. */
+/* A multilock waits with each of its parts: those that are first in their lines wait for nobody
+ * there. A waiter whose node has gone may stand behind later ones now. */
 static void add_contender(crowd *to, const zkl_contender *c, int64_t place) {
     const zkl_contender *part;
     for (size_t i = 0; (part = c->call->part(c, i)); i++) {
-        const bool own = part->receiver.owner == c->receiver.owner;
-        zkl_standing standing =
-            standing_of(c, part->line, (own ? part : c)->phase == ZKL_WAITING, place);
+        zkl_standing standing = standing_of(c, part->line, c->phase == ZKL_WAITING, place);
         standing.kind = part->terms.kind;
         standing.ends = standing.ends || (standing.waits && part->queue.anew > 0);
         add(to, standing);

@@ -137,7 +137,10 @@ describe("zklock who --deadlocks #once", function()
       other:mutex(here.path .. "/1"):acquire()
     end)
     becomes(1, here.path .. "/2")
-    run(function() client:multilock({ here.path .. "/1", here.path .. "/2" }):acquire() end)
+    local _, run_idle = actor "idle"
+    run_idle(function(idle) assert(idle:mutex(here.path .. "/3"):acquire()) end) -- the multilock waits there, too
+    becomes(1, here.path .. "/3")
+    run(function() client:multilock({ here.path .. "/1", here.path .. "/2", here.path .. "/3" }):acquire() end)
     becomes(2, here.path .. "/2")
     assert.same({ 0, {}, "" }, { deadlocks(here.path) })
     goes_on = true
