@@ -29,6 +29,7 @@ static void keeper_is_known_by_its_password(void) {
     CHECK(!zkl_context_knows(&world.context, ZKL_EXTRA_CREATE2));
     CHECK(!zkl_context_believes(&world.context));
     step();
+    world.now += 3600 * ZKL_SECOND; /* the log holds back what repeats within a minute */
     step();
     CHECK_INT(warnings, 1);
 }
