@@ -5,6 +5,7 @@
 #include "base/event.h"
 #include "base/list.h"
 #include "base/process.h"
+#include "base/timer.h"
 #include "compound/compound.h"
 #include "line/batch.h"
 #include "line/contender.h"

@@ -7,6 +7,9 @@ local process = require "spec.support.process"
 
 local HEADER = "csrc/zklock.h"
 
+-- How ZKL_TERMS_DEFAULTS ends.
+local LAST_DEFAULT = "            NULL" .. (" "):rep(83) .. "\\\n    }\n"
+
 describe("the ABI #once", function()
   local tree
 
@@ -123,14 +126,14 @@ describe("the ABI #once", function()
 
   it("may have more fields at the end of a struct with a size", function()
     edit("    int64_t *at_once;\n} zkl_terms;", "    int64_t *at_once;\n    size_t later;\n} zkl_terms;")
-    edit("            NULL                                                                                   \\\n    }\n", "            NULL, 0 }\n")
+    edit(LAST_DEFAULT, "            NULL, 0 }\n")
     assert.same({ 0, "" }, { write() })
     assert.same({ 0, "" }, { check() })
   end)
 
   it("has no gap at the end of a struct that programs fill", function()
     edit("    int64_t *at_once;\n} zkl_terms;", "    int64_t *at_once;\n    bool later;\n} zkl_terms;")
-    edit("            NULL                                                                                   \\\n    }\n", "            NULL, false }\n")
+    edit(LAST_DEFAULT, "            NULL, false }\n")
     refuses(check, "a gap at the end of zkl_terms")
   end)
 
