@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "zookeeper/outgoing_request.h"
 
-#include "recipe/znode.h"
-
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,11 +102,20 @@ bool zkl_outgoing_request_are_done(const zoo_op_result_t *results, size_t count)
     return true;
 }
 
-/* Checks for the servers' exact format. */
+/* Checks for the servers' exact format: ten digits, or a minus and nine at least. */
 static bool is_sequence(const char *text) {
-    char printed[ZKL_ZNODE_SIZE] = "";
-    zkl_znode_append(printed, (int32_t)strtol(text, NULL, 10));
-    return strcmp(printed, text) == 0;
+    const bool negative = text[0] == '-';
+    const char *digits = text + negative;
+    int64_t value = 0;
+    for (; *digits >= '0' && *digits <= '9' && value <= INT32_MAX; digits++)
+        value = value * 10 + (*digits - '0');
+    const ptrdiff_t length = digits - text;
+    if (*digits || length < 10)
+        return false;
+    if (negative)
+        return value > 0 && -value >= INT32_MIN &&
+               (length == 10 || (length == 11 && value >= 1000000000));
+    return length == 10 && value <= INT32_MAX;
 }
 
 bool zkl_outgoing_request_is_made(const char *made, const char *asked, bool sequence) {
