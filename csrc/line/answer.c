@@ -262,11 +262,7 @@ static void no_parents(zkl_contender *c) {
 }
 
 static void take_node(zkl_contender *c, const zkl_reply *reply) {
-    c->name = strdup(strrchr(reply->path, '/') + 1);
-    if (!c->name) {
-        zkl_line_create_unknown(c); /* the list finds the node by its GUID */
-        return;
-    }
+    zkl_line_name_node(c, strrchr(reply->path, '/') + 1);
     zkl_contender_set_node(c, ZKL_NODE_THERE);
     c->token = c->under.token ? c->under.token : reply->stat->czxid;
     zkl_line_directory_found(c->line);

@@ -184,7 +184,7 @@ struct zkl_contender {
     zkl_watch watch : 8;   /* on its own node */
     bool reading;          /* its own node is being read, without a watch */
     zkl_status outcome;    /* of a contender that is over: ZKL_OK if it was released */
-    char *name;            /* of the node below the line's path, once known */
+    const char *name;      /* of the node below the line's path, once known */
     zkl_node_share share;  /* of its node, from the join until the node is gone */
     zkl_shortage shortage; /* why there was none for it (ZKL_TOO_BIG) */
     /* the node's czxid; 0 while not known. The host reads it without the mutex. */

@@ -100,7 +100,6 @@ static void borrow(zkl_contender *read, zkl_contender *write) {
 }
 
 static void free_contender(zkl_contender *c) {
-    free(c->name);
     free(c);
 }
 
@@ -129,15 +128,16 @@ static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *
         .waits = waits,
         .path = path,
     };
-    zkl_contender *c = calloc(1, sizeof *c);
+    zkl_contender *c = malloc(sizeof *c + ZKL_ZNODE_SIZE); /* zkl_line_name_node */
     if (!c)
         return NULL;
-    c->tally = &line->tally;
+    *c = (zkl_contender){
+        .call = &table,
+        .line = line,
+        .tally = &line->tally,
+        .receiver = {.answer = zkl_answer_to_contender, .names_node = true},
+    };
     zkl_contender_init(c, line->common, tag, terms, listener);
-    c->call = &table;
-    c->line = line;
-    c->receiver.answer = zkl_answer_to_contender;
-    c->receiver.names_node = true;
     borrow(c, terms->under);
     zkl_list_append(&line->members, &c->member);
     return c;

@@ -82,6 +82,14 @@ void zkl_line_directory_found(zkl_line *line) {
     line->parents.unheard = ZOK;
 }
 
+void zkl_line_name_node(zkl_contender *c, const char *name) {
+    char *behind = (char *)(c + 1);
+    const size_t length = strnlen(name, ZKL_ZNODE_SIZE - 1);
+    memcpy(behind, name, length);
+    behind[length] = '\0';
+    c->name = behind;
+}
+
 void zkl_line_forget_node(zkl_contender *c) {
     zkl_contender_set_node(c, ZKL_NODE_NONE);
     zkl_contender_set_position(c, ZKL_POSITION_UNKNOWN);
@@ -92,7 +100,6 @@ void zkl_line_forget_node(zkl_contender *c) {
     zkl_round_leave(&c->post);
     c->token = 0;
     c->end.erases = 0;
-    free(c->name);
     c->name = NULL;
 }
 

@@ -123,6 +123,9 @@ void zkl_line_idle(zkl_line *line);
 void zkl_line_create_unknown(zkl_contender *c);
 /* A node of ours was created, so the directory exists, and nothing is wrong with its parents. */
 void zkl_line_directory_found(zkl_line *line);
+/* The servers have made its node of the name that zkl_znode_make wrote: there is room for the rest
+ * behind the contender. */
+void zkl_line_name_node(zkl_contender *c, const char *name);
 /* The contender has no node any more. This forgets everything about the former one. */
 void zkl_line_forget_node(zkl_contender *c);
 /* The snapshot is no longer current. */

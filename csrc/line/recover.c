@@ -61,10 +61,8 @@ void zkl_recover_look(zkl_contender *c) {
 }
 
 /* The client reads the node before it grants, and learns the token from that. */
-static bool take_over(zkl_contender *c, const char *name) {
-    c->name = strdup(name);
-    if (!c->name)
-        return false;
+static void take_over(zkl_contender *c, const char *name) {
+    zkl_line_name_node(c, name);
     const size_t index = zkl_snapshot_find(&c->line->snapshot, name);
     if (index != ZKL_NOT_FOUND)
         c->line->snapshot.children[index].mine = c;
@@ -72,7 +70,6 @@ static bool take_over(zkl_contender *c, const char *name) {
     zkl_contender_set_search(c, ZKL_SEARCH_NONE);
     zkl_line_directory_found(c->line);
     zkl_directories_found(&c->common->directories, c->line->path);
-    return true;
 }
 
 bool zkl_recover_answered(zkl_contender *c, int32_t sequence, const zkl_reply *reply) {
@@ -82,11 +79,12 @@ bool zkl_recover_answered(zkl_contender *c, int32_t sequence, const zkl_reply *r
                                                                        : ZKL_SEARCH_NONE);
     if (c->node != ZKL_NODE_UNKNOWN)
         return false;
-    const bool ours = reply->rc == ZOK && reply->stat->session == c->context->session;
-    if (ours && take_over(c, name))
+    if (reply->rc == ZOK && reply->stat->session == c->context->session) {
+        take_over(c, name);
         return true;
-    /* no memory, or no answer: the next list begins the search again */
-    if (ours || zkl_status_passes(reply->rc)) {
+    }
+    /* no answer: the next list begins the search again */
+    if (zkl_status_passes(reply->rc)) {
         zkl_contender_set_search(c, ZKL_SEARCH_NONE);
         zkl_line_retry_after(c->line, reply->rc);
         return false;
