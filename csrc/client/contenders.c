@@ -34,7 +34,7 @@ static zkl_status usable(const zkl_client *client) {
 
 /* The contender that joins; its paths are full. */
 typedef struct joining {
-    char **paths;
+    const char *const *paths;
     size_t path_count;
     size_t leases;
     bool all;
@@ -57,23 +57,29 @@ static bool take_terms(joining *j, const zkl_terms *terms) {
 }
 
 /* locked */
-static zkl_contender *join(zkl_client *client, const joining *j) {
-    for (size_t i = 0; !j->terms.sharing && i < j->path_count; i++) {
+static zkl_contender *join_compound(zkl_client *client, const joining *j) {
+    for (size_t i = 0; i < j->path_count; i++) {
         zkl_line *line = zkl_lines_find(&client->lines, j->paths[i]);
         if (line)
             zkl_shared_node_make_way(line);
     }
     if (j->all)
-        return zkl_compound_join_all(&client->lines, (const char *const *)j->paths, j->path_count,
-                                     j->tag, &j->terms);
-    if (j->leases)
-        return zkl_compound_join_leases(&client->lines, j->paths[0], j->paths[1], j->leases, j->tag,
-                                        &j->terms);
+        return zkl_compound_join_all(&client->lines, j->paths, j->path_count, j->tag, &j->terms);
+    return zkl_compound_join_leases(&client->lines, j->paths[0], j->paths[1], j->leases, j->tag,
+                                    &j->terms);
+}
+
+/* locked */
+static zkl_contender *join(zkl_client *client, const joining *j) {
+    if (j->all || j->leases)
+        return join_compound(client, j);
     zkl_line *line = zkl_lines_at(&client->lines, j->paths[0]);
     if (!line)
         return NULL;
-    return j->terms.sharing ? zkl_shared_node_join(line, j->tag, &j->terms)
-                            : zkl_line_join(line, j->tag, &j->terms);
+    if (j->terms.sharing)
+        return zkl_shared_node_join(line, j->tag, &j->terms);
+    zkl_shared_node_make_way(line);
+    return zkl_line_join(line, j->tag, &j->terms);
 }
 
 /* Leases and multilocks have nodes of their own. */
@@ -128,6 +134,25 @@ static zkl_status compare_all(const char *const *paths, size_t count) {
     return apart ? ZKL_OK : ZKL_BAD_ARGUMENT;
 }
 
+static void free_paths(char **paths) {
+    for (size_t i = 0; paths && paths[i]; i++)
+        free(paths[i]);
+    free(paths);
+}
+
+/* A NULL stands behind the last one. NULL: no memory. */
+static char **below_chroot(const zkl_client *client, const char *const *paths, size_t count) {
+    char **full = calloc(count + 1, sizeof *full);
+    for (size_t i = 0; full && i < count; i++) {
+        full[i] = zkl_client_full_path(client, paths[i]);
+        if (!full[i]) {
+            free_paths(full);
+            return NULL;
+        }
+    }
+    return full;
+}
+
 /* Takes paths without the chroot; NULL: there was no memory for one. */
 static zkl_status join_at(zkl_client *client, const char *const *paths, joining *j,
                           zkl_contender **contender) {
@@ -135,10 +160,13 @@ static zkl_status join_at(zkl_client *client, const char *const *paths, joining 
         return ZKL_FORKED;
     if (!is_sensible(j, paths))
         return ZKL_BAD_ARGUMENT;
-    j->paths = calloc(j->path_count, sizeof *j->paths);
-    bool complete = j->paths != NULL;
-    for (size_t i = 0; complete && i < j->path_count; i++)
-        complete = paths[i] && (j->paths[i] = zkl_client_full_path(client, paths[i])) != NULL;
+    char **full = NULL;
+    bool complete = true;
+    for (size_t i = 0; i < j->path_count; i++)
+        complete = complete && paths[i];
+    if (complete && client->context.chroot > 0)
+        complete = (full = below_chroot(client, paths, j->path_count)) != NULL;
+    j->paths = full ? (const char *const *)full : paths;
     zkl_client_enter(client);
     zkl_status status = usable(client);
     if (status == ZKL_OK && complete &&
@@ -158,9 +186,7 @@ static zkl_status join_at(zkl_client *client, const char *const *paths, joining 
     if (status != ZKL_OK)
         zkl_counts_ended(&client->context.counts, j->terms.name, status, 0);
     zkl_client_leave_waiting(client, j->terms.once ? ZKL_NEVER : j->terms.deadline);
-    for (size_t i = 0; j->paths && i < j->path_count; i++)
-        free(j->paths[i]);
-    free(j->paths);
+    free_paths(full);
     return status;
 }
 
