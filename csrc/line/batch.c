@@ -2,6 +2,7 @@
 #include "line/batch.h"
 
 #include "base/status.h"
+#include "base/timer.h"
 #include "line/answer.h"
 #include "line/contender.h"
 #include "line/departure.h"
@@ -298,12 +299,12 @@ static bool fill(batch *b, zkl_op *ops, const gathering *g) {
 }
 
 static batch *batch_new(zkl_line_common *common, size_t members, const zkl_line *marked) {
-    batch *b = calloc(1, sizeof *b + members * sizeof *b->members);
+    batch *b = malloc(sizeof *b + members * sizeof *b->members);
     if (!b)
         return NULL;
-    b->common = common;
-    b->receiver.answer = answered;
-    b->marked = marked ? strdup(marked->path) : NULL;
+    *b = (batch){.common = common,
+                 .receiver.answer = answered,
+                 .marked = marked ? strdup(marked->path) : NULL};
     zkl_receiver_enter(&common->context->receivers, &b->receiver);
     zkl_list_append(&common->outbox.batches, &b->item);
     if (!marked || b->marked)
@@ -412,7 +413,12 @@ static void flush(zkl_line_common *common) {
 
 bool zkl_batch_step(zkl_line_common *common) {
     zkl_context *context = common->context;
-    if (!zkl_outbox_schedule(&common->outbox, &context->timers, zkl_context_now(context)))
+    zkl_outbox *outbox = &common->outbox;
+    if (!outbox->due.first) {
+        zkl_timer_clear(&context->timers, &outbox->timer);
+        return false;
+    }
+    if (!zkl_outbox_schedule(outbox, &context->timers, zkl_context_now(context)))
         return false;
     flush(common);
     return true;

@@ -2,14 +2,33 @@
 #include "line/outbox.h"
 
 static void count(zkl_outbox *outbox, zkl_dispatch_tally *tally, zkl_node node, int by) {
-    tally->creates_due += node == ZKL_NODE_CREATE_DUE ? (uint32_t)by : 0;
-    tally->creates_behind += node == ZKL_NODE_CREATE_BEHIND ? (uint32_t)by : 0;
-    tally->creates_batched += node == ZKL_NODE_CREATE_BATCHED ? (uint32_t)by : 0;
-    tally->deletes_due += node == ZKL_NODE_DELETE_DUE ? (uint32_t)by : 0;
-    if (node == ZKL_NODE_CREATE_SENT || node == ZKL_NODE_CREATE_BATCHED)
+    switch (node) {
+    case ZKL_NODE_NONE:
+    case ZKL_NODE_CREATE_TRANSACTED:
+    case ZKL_NODE_UNKNOWN:
+    case ZKL_NODE_THERE:
+        break;
+    case ZKL_NODE_CREATE_DUE:
+        tally->creates_due += (uint32_t)by;
+        break;
+    case ZKL_NODE_CREATE_BEHIND:
+        tally->creates_behind += (uint32_t)by;
+        break;
+    case ZKL_NODE_CREATE_BATCHED:
+        tally->creates_batched += (uint32_t)by;
         outbox->creates += (size_t)by;
-    if (node == ZKL_NODE_DELETE_SENT || node == ZKL_NODE_DELETE_BATCHED)
+        break;
+    case ZKL_NODE_CREATE_SENT:
+        outbox->creates += (size_t)by;
+        break;
+    case ZKL_NODE_DELETE_DUE:
+        tally->deletes_due += (uint32_t)by;
+        break;
+    case ZKL_NODE_DELETE_SENT:
+    case ZKL_NODE_DELETE_BATCHED:
         outbox->deletes += (size_t)by;
+        break;
+    }
 }
 
 /* NULL: it is in none. */
@@ -66,10 +85,9 @@ static bool is_busy(const zkl_outbox *outbox) {
 }
 
 bool zkl_outbox_schedule(zkl_outbox *outbox, zkl_timers *timers, zkl_nanos now) {
-    const bool due = outbox->due.first;
-    const zkl_nanos next = due ? outbox->flushed + zkl_pace_gap(&outbox->pace) : 0;
-    const bool ready = due && (outbox->urgent || !is_busy(outbox) || next <= now);
-    if (!due || ready)
+    const zkl_nanos next = outbox->flushed + zkl_pace_gap(&outbox->pace);
+    const bool ready = outbox->urgent || !is_busy(outbox) || next <= now;
+    if (ready)
         zkl_timer_clear(timers, &outbox->timer);
     else if (outbox->timer.at != next)
         zkl_timer_set(timers, &outbox->timer, next);

@@ -89,8 +89,8 @@ void zkl_outbox_forget(zkl_outbox *outbox);
  * done. */
 void zkl_outbox_hurry(zkl_outbox *outbox);
 
-/* True if all that is due is to be sent now. Sets the timer if it has to wait, or else clears
- * it. */
+/* Something is due. True if all of it is to be sent now. Sets the timer if it has to wait, or else
+ * clears it. */
 bool zkl_outbox_schedule(zkl_outbox *outbox, zkl_timers *timers, zkl_nanos now);
 
 #endif
