@@ -21,7 +21,6 @@
 #include "recipe/throttle.h"
 #include "recipe/znode.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 

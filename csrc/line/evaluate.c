@@ -208,37 +208,50 @@ void zkl_evaluate(zkl_contender *c, zkl_evidence evidence) {
 /* The limit for deleting stray nodes, for each list. */
 #define STRAYS_MOST 64
 
-/* The contender that may own this node, which has the GUID of this client. That proves little:
- * anybody who has seen the name can create another node with it. */
-static zkl_contender *owner_of(zkl_line *line, const char *name, size_t *strays) {
-    zkl_guid guid;
-    if (!zkl_znode_guid(name, &guid))
+/* The contender that may own this node, whose name begins with the `prefix` bytes of this client.
+ * That proves little: anybody who has seen the name can create another node with it. */
+static zkl_contender *owner_of(zkl_line *line, const char *name, size_t prefix, size_t *strays) {
+    uint64_t number;
+    if (!zkl_znode_number(name + prefix, &number))
         return NULL;
-    zkl_contender *c = zkl_line_member(line, guid.number);
+    zkl_contender *c = zkl_line_member(line, number);
     if (!c && zkl_context_is_linked(line->context) && (*strays)++ < STRAYS_MOST)
         zkl_send_erase_stray(line, name);
     return c && c->line == line ? c : NULL;
 }
 
-static void mark_own(zkl_line *line) {
+/* Returns how many of the children are nodes that our contenders know. */
+static size_t mark_known(zkl_line *line) {
+    size_t known = 0;
+    ZKL_EACH (zkl_contender, c, &line->members, member) {
+        const size_t at = c->name ? zkl_snapshot_find(&line->snapshot, c->name) : ZKL_NOT_FOUND;
+        c->seen = at != ZKL_NOT_FOUND;
+        if (c->seen)
+            line->snapshot.children[at].mine = c;
+        known += c->seen;
+    }
+    return known;
+}
+
+/* Of the others those that have the GUID of this client: a lost create has made them, or a
+ * stranger. */
+static void find_lost(zkl_line *line) {
     size_t strays = 0;
     char prefix[ZKL_ZNODE_SIZE];
     const size_t length = zkl_znode_make_prefix(prefix, line->context->guid);
-    ZKL_EACH (zkl_contender, c, &line->members, member) {
-        c->seen = false;
-    }
     for (size_t i = 0; i < line->snapshot.count; i++) {
-        zkl_child *child = &line->snapshot.children[i];
-        if (strncmp(child->name, prefix, length) != 0)
+        const zkl_child *child = &line->snapshot.children[i];
+        if (child->mine || strncmp(child->name, prefix, length) != 0)
             continue;
-        zkl_contender *c = owner_of(line, child->name, &strays);
-        if (c && c->node == ZKL_NODE_UNKNOWN) {
+        zkl_contender *c = owner_of(line, child->name, length, &strays);
+        if (c && c->node == ZKL_NODE_UNKNOWN)
             zkl_recover_seen(c, child);
-        } else if (c && c->name && strcmp(c->name, child->name) == 0) {
-            child->mine = c;
-            c->seen = true;
-        }
     }
+}
+
+static void mark_own(zkl_line *line) {
+    if (mark_known(line) < line->snapshot.count)
+        find_lost(line);
 }
 
 /* True if another lock uses this directory that a lock of `kind` cannot share it with. A contender

@@ -11,7 +11,6 @@
 #include "recipe/throttle.h"
 #include "recipe/znode.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
@@ -195,7 +194,7 @@ static zkl_transitions directory_watch_transitions = {
 };
 
 void zkl_line_set_own_watch(zkl_contender *c, zkl_watch watch) {
-    if (c->name)
+    if (c->name && watch != c->watch)
         count(c->common, zkl_line_length(c->line, c->name), c->watch, watch);
     zkl_transitions_make(&own_watch_transitions, (zkl_transition){c->watch, watch},
                          c->context->trace, c);
@@ -203,7 +202,8 @@ void zkl_line_set_own_watch(zkl_contender *c, zkl_watch watch) {
 }
 
 void zkl_line_set_child_watch(zkl_line *line, zkl_child *child, zkl_watch watch) {
-    count(line->common, zkl_line_length(line, child->name), child->watch, watch);
+    if (watch != child->watch)
+        count(line->common, zkl_line_length(line, child->name), child->watch, watch);
     zkl_transitions_make(&child_watch_transitions, (zkl_transition){child->watch, watch},
                          line->context->trace, &(member){line, child});
     child->watch = watch;

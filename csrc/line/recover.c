@@ -9,7 +9,6 @@
 #include "recipe/snapshot.h"
 #include "recipe/znode.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 

@@ -145,11 +145,16 @@ static bool skip(const char **text, const char *expected) {
     return true;
 }
 
+bool zkl_znode_number(const char *behind, uint64_t *number) {
+    *number = 0;
+    return read_hex(&behind, 3, number) && skip(&behind, "-") && read_hex(&behind, 12, number) &&
+           skip(&behind, "-");
+}
+
 bool zkl_znode_guid(const char *name, zkl_guid *guid) {
     guid->client = guid->number = 0;
     return skip(&name, "_c_") && read_hex(&name, 8, &guid->client) && skip(&name, "-") &&
            read_hex(&name, 4, &guid->client) && skip(&name, "-4") &&
            read_hex(&name, 3, &guid->client) && skip(&name, "-8") &&
-           read_hex(&name, 3, &guid->number) && skip(&name, "-") &&
-           read_hex(&name, 12, &guid->number) && skip(&name, "-");
+           zkl_znode_number(name, &guid->number);
 }

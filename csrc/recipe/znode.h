@@ -17,6 +17,8 @@ void zkl_znode_make(char name[ZKL_ZNODE_SIZE], zkl_guid guid, zkl_kind kind);
 
 /* Writes the start of the names of all nodes of a client, and returns its length. */
 size_t zkl_znode_make_prefix(char prefix[ZKL_ZNODE_SIZE], uint64_t client);
+/* Reads the node's half of the GUID, which stands behind that start. */
+bool zkl_znode_number(const char *behind, uint64_t *number);
 
 /* zkl_znode_parse of a name of `length` bytes, which needs no NUL. */
 zkl_kind zkl_znode_kind(const char *name, size_t length, int32_t *sequence);
