@@ -34,13 +34,22 @@ static zkl_directory *find_in(zkl_directory *set, const char *path) {
     return NULL;
 }
 
+static bool is_latest(const zkl_directories *directories, const char *path) {
+    const zkl_directory *latest = directories->latest;
+    return latest && latest->path && strcmp(latest->path, path) == 0;
+}
+
 /* NULL: it is not among them. */
 static zkl_directory *find(const zkl_directories *directories, const char *path) {
+    if (is_latest(directories, path))
+        return directories->latest;
     return directories->notes ? find_in(set_of(directories, path), path) : NULL;
 }
 
 /* Its note, which is the first of its set then. NULL: no memory. */
 static zkl_directory *note_of(zkl_directories *directories, const char *path) {
+    if (is_latest(directories, path))
+        return directories->latest;
     if (!directories->notes)
         directories->notes = calloc(NOTES, sizeof *directories->notes);
     if (!directories->notes)
@@ -58,6 +67,7 @@ static zkl_directory *note_of(zkl_directories *directories, const char *path) {
     }
     memmove(set + 1, set, (size_t)(known - set) * sizeof *set);
     *set = note;
+    directories->latest = set;
     return set;
 }
 
@@ -101,7 +111,7 @@ void zkl_directories_clear(zkl_directories *directories) {
     for (size_t i = 0; directories->notes && i < NOTES; i++)
         free(directories->notes[i].path);
     free(directories->notes);
-    directories->notes = NULL;
+    directories->notes = directories->latest = NULL;
 }
 
 /* ---- what counts in one session ---- */

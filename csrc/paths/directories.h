@@ -20,6 +20,9 @@ typedef struct zkl_directory zkl_directory;
 
 typedef struct zkl_directories {
     zkl_directory *notes; /* NULL: there are none */
+    /* Where the note is that was made or changed last; another path may stand there since. Few
+     * directories are asked for again and again. */
+    zkl_directory *latest;
     /* when the host has written to any node: perhaps to one that has no note yet */
     zkl_nanos written;
 } zkl_directories;
