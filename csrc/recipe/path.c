@@ -105,9 +105,11 @@ static size_t count_components(const char *path) {
 }
 
 static const char *problem_of_length(const char *path, const char *chroot) {
-    if (strlen(chroot) + strlen(path) > PATH_MOST)
+    const size_t length = strlen(chroot) + strlen(path);
+    if (length > PATH_MOST)
         return "it has more than 4096 bytes with the chroot";
-    if (count_components(chroot) + count_components(path) > COMPONENTS_MOST)
+    if (length > COMPONENTS_MOST &&
+        count_components(chroot) + count_components(path) > COMPONENTS_MOST)
         return "it has more than 128 components with the chroot";
     return NULL;
 }
@@ -127,14 +129,15 @@ const char *zkl_path_problem(const char *path, const char *chroot, zkl_path_use 
                                                               : NULL;
     if (path[strlen(path) - 1] == '/')
         return "it must not end with '/'";
-    if (has_control(path))
+    const bool spelled = zkl_path_is_spelled(path);
+    if (!spelled && has_control(path))
         return "it must not contain control characters";
     const char *problem = problem_of_components(path, use);
     if (problem)
         return problem;
     if (use != ZKL_PATH_READ && zkl_path_is_reserved(path))
         return "/zookeeper is reserved for the servers";
-    if (!zkl_path_is_spelled(path))
+    if (!spelled)
         return "it contains a character that ZooKeeper rejects";
     return problem_of_length(path, chroot);
 }

@@ -89,6 +89,8 @@ enum { MANY = 64 };
 
 /* The sorted entries, in one of the two places. */
 static const entry *sort(entry *entries, entry *spare, size_t count) {
+    if (count < 2)
+        return entries;
     if (count < MANY) {
         qsort(entries, count, sizeof *entries, in_order);
         return entries;

@@ -85,16 +85,18 @@ static void believe(zkl_validity_proof *validity, zkl_nanos since) {
 /* Finds the chain that ends with a request that was handed over at `handed`, and begins as late as
  * possible. */
 static void conclude(zkl_validity_proof *validity, zkl_nanos handed) {
+    const struct zkl_proven *kept = validity->kept;
+    const zkl_nanos before_pong = handed - pong_delay(validity->granted);
     size_t j = validity->count;
-    while (j > 0 && validity->kept[j - 1].answered + pong_delay(validity->granted) > handed)
+    while (j > 0 && kept[j - 1].answered > before_pong)
         j--;
     if (j-- == 0)
         return;
+    const zkl_nanos before_ping = kept[j].handed - ping_period(validity->granted);
     for (size_t i = j; i-- > 0;) {
-        const struct zkl_proven *first = &validity->kept[i];
-        if (first->founded && validity->written >= first->handed &&
-            first->answered + ping_period(validity->granted) <= validity->kept[j].handed) {
-            believe(validity, first->handed);
+        if (kept[i].answered <= before_ping && kept[i].founded &&
+            validity->written >= kept[i].handed) {
+            believe(validity, kept[i].handed);
             return;
         }
     }

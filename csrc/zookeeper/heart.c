@@ -23,9 +23,8 @@ static bool make_path(zkl_heart *heart) {
     return true;
 }
 
-static void publish(zkl_heart *heart) {
+static void publish(zkl_heart *heart, zkl_nanos now) {
     zkl_context *context = heart->context;
-    const zkl_nanos now = zkl_context_now(context);
     const bool past = context->valid_until <= now;
     context->valid_until = heart->validity.until;
     if (past && context->valid_until > now)
@@ -180,7 +179,7 @@ void zkl_heart_answered(zkl_heart *heart, zkl_proof proof, zkl_nanos handed) {
         count_slow(heart, handed, now);
         heart->vain = heart->bearable = 0;
     }
-    publish(heart);
+    publish(heart, now);
     if (proof != ZKL_PROOF_NONE)
         count_unsure(heart, now);
 }
@@ -206,11 +205,12 @@ void zkl_heart_linked(zkl_heart *heart, const zkl_grant *grant, bool proving) {
     heart->linked = true;
     /* however slow the former link was, the first write here may show enough */
     heart->context->patience = heart->validity.timeout;
-    heart->met = heart->heard = zkl_context_now(heart->context);
+    const zkl_nanos now = zkl_context_now(heart->context);
+    heart->met = heart->heard = now;
     heart->vain++; /* until the first answer */
     heart->owes_write = proving || is_wanted(heart);
     heart->beaten = 0; /* the first heartbeat comes at once */
-    publish(heart);
+    publish(heart, now);
 }
 
 void zkl_heart_unlinked(zkl_heart *heart) {
@@ -229,5 +229,5 @@ void zkl_heart_stopped(zkl_heart *heart) {
     heart->beating = false; /* the heart will not get its answer */
     zkl_receiver_enter(&heart->context->receivers, &heart->receiver);
     zkl_validity_doubt(&heart->validity);
-    publish(heart);
+    publish(heart, zkl_context_now(heart->context));
 }
