@@ -4,14 +4,10 @@
  * here. */
 #include "binding.h"
 
-/* As lua_call. The hook waits, and its count begins again. A hook that is set meanwhile (by a
- * signal) stays. */
-static void call_quietly(lua_State *L, int args, int results) {
+/* The hook waits, and its count begins again. A hook that is set meanwhile (by a signal) stays.
+ * cold: a debugger or a signal is rare, and the usual way needs few registers. */
+__attribute__((cold)) static void call_unhooked(lua_State *L, int args, int results) {
     const lua_Hook hook = lua_gethook(L);
-    if (!hook) {
-        lua_call(L, args, results);
-        return;
-    }
     const int mask = lua_gethookmask(L), count = lua_gethookcount(L);
     lua_sethook(L, NULL, 0, 0);
     const int status = lua_pcall(L, args, results, 0);
@@ -19,6 +15,14 @@ static void call_quietly(lua_State *L, int args, int results) {
         lua_sethook(L, hook, mask, count);
     if (status)
         lua_error(L);
+}
+
+/* As lua_call. */
+static void call_quietly(lua_State *L, int args, int results) {
+    if (lua_gethook(L))
+        call_unhooked(L, args, results);
+    else
+        lua_call(L, args, results);
 }
 
 /* core.quietly(fn, ...) -> the results of fn, which cannot be suspended */

@@ -172,9 +172,14 @@ local function remind_all(self)
   self.callbacks:be_sure()
 end
 
---- Leaves the descriptor readable exactly while there is something to do.
-local function settle_descriptor(self)
-  if self.callbacks:is_due() then self.native:wake() else self.native:peek() end
+--- Leaves the descriptor readable exactly while there is something to do. If nothing has run since
+--- all events were taken, it is so already.
+local function settle_descriptor(self, has_run)
+  if self.callbacks:is_due() then
+    self.native:wake()
+  elseif has_run then
+    self.native:peek()
+  end
   self.waits:set_alarm()
 end
 
@@ -193,10 +198,13 @@ end
 function Dispatcher:dispatch()
   if self.callbacks.unsure then quietly(remind_all, self) end
   take(self)
-  self.waits:wake_due()
+  local has_run = self.waits:wake_due()
   -- Before anybody sleeps, this gives back the holds of the callbacks' coroutines that have ended.
-  if self.callbacks:run() then self.lifetimes:reap() end
-  quietly(settle_descriptor, self)
+  if self.callbacks:run() then
+    self.lifetimes:reap()
+    has_run = true
+  end
+  quietly(settle_descriptor, self, has_run)
   if self.on_end then end_watch(self) end
 end
 

@@ -370,8 +370,11 @@ local function wake_due(self)
 end
 
 --- Ends the waits whose deadline has passed.
+---@return boolean looked false: no wait has a deadline
 function Waits:wake_due()
-  if self.deadlines:next() then quietly(wake_due, self) end
+  if not self.deadlines:next() then return false end
+  quietly(wake_due, self)
+  return true
 end
 
 --- The clients that coroutines parked here wait for, and those that theirs wait for, and so on.
