@@ -32,8 +32,7 @@ static void come_back_together(const zkl_compound_lock *lock) {
     zkl_line_common *common = lock->head.common;
     const zkl_nanos at = zkl_throttle_refused(&common->throttle, zkl_context_now(common->context));
     for (size_t i = 0; i < lock->count; i++)
-        if (lock->parts[i]->phase == ZKL_WAITING && !lock->parts[i]->terms.once)
-            zkl_line_retry_at(lock->parts[i]->line, at);
+        zkl_line_retry_at(lock->parts[i]->line, at);
 }
 
 /* Writes to the directories of those parts stand behind the creates, in their order. */

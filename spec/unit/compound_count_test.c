@@ -14,7 +14,7 @@
 #define B "/locks/b"
 #define C "/locks/c"
 
-static const char *const abc[] = {A, B, C}, *const ab[] = {A, B};
+static const char *const abc[] = {A, B, C, "/locks/d", "/locks/e"}, *const ab[] = {A, B};
 
 static fake_caller *all(fake_client *client) {
     return fake_join_all(client, abc, 3, 1e12);
@@ -73,6 +73,20 @@ static void all_free_locks_cost_one_request(void) {
     fake_settle(one);
     CHECK_INT(fake_asked(one), 2);
     CHECK_CLEAN();
+}
+
+/* There is room for as many writes as creates. */
+static void five_free_locks_cost_one_request_in_all(void) {
+    for (size_t i = 3; i < 5; i++)
+        fake_directory(zk, abc[i]);
+    fake_caller *p = fake_join_all(one, abc, 5, 1e12);
+    fake_settle(one);
+    release(p);
+    p = fake_join_all(one, abc, 5, 1e12);
+    CHECK_TEXT(fake_batch(one), "T");
+    CHECK_TEXT(fake_ops(one), "CCCCCSSSSS");
+    fake_answer(one);
+    check_held(p);
 }
 
 static void a_single_try_costs_one_request(void) {
@@ -228,6 +242,21 @@ static void a_throttled_one_goes_again_as_a_whole(void) {
     CHECK_INT(one->counts[FAKE_LIST], 0);
 }
 
+/* Each line would have a moment of its own, and the first of these would be that of all. */
+static void the_lines_of_a_throttled_one_come_back_together(void) {
+    fake_refuse(zk, FAKE_TRANSACT, A, ZTHROTTLEDOP, 1);
+    fake_caller *p = all(one);
+    fake_settle(one);
+    CHECK_INT(one->lines.common.throttle.refused, 1);
+    const zkl_nanos at = zkl_lines_find(&one->lines, A)->retry.at;
+    CHECK(at > 0);
+    CHECK_INT(zkl_lines_find(&one->lines, B)->retry.at, at);
+    CHECK_INT(zkl_lines_find(&one->lines, C)->retry.at, at);
+    fake_wait(zk, 1);
+    fake_settle(one);
+    check_held(p);
+}
+
 static void a_directory_that_is_gone_is_made_again(void) {
     CHECK_INT(fake_remove(zk, B), ZOK);
     fake_caller *p = all(one);
@@ -361,6 +390,16 @@ static void a_write_for_which_there_is_no_room_is_left_out(void) {
     check_room(2, 2 * write, "T", "CCSS");
 }
 
+static void a_directory_that_is_not_written_to_needs_no_room(void) {
+    const zkl_op op = zkl_batch_write(B);
+    fake_refuse(zk, FAKE_SET, A, ZNOAUTH, 0);
+    fake_caller *p = all(one);
+    fake_settle(one);
+    release(p);
+    check_room(2, zkl_wire_op(&op, true), "TL", "CCS");
+    CHECK_INT(fake_find(zk, A, FAKE_LATEST)->version, 0);
+}
+
 /* ---- servers that are no ZooKeeper ---- */
 
 /* Their answers are not believed: each part is listed, and read. */
@@ -378,6 +417,7 @@ static void on_another_server_nothing_is_written(void) {
 
 static const check_case cases[] = {
     {"free locks cost one request in all", all_free_locks_cost_one_request},
+    {"so do those of five paths", five_free_locks_cost_one_request_in_all},
     {"a single try costs one request", a_single_try_costs_one_request},
     {"deletes of its lines go first", deletes_of_its_lines_go_first},
     {"a part that is not alone lists", a_part_that_is_not_alone_lists},
@@ -393,6 +433,8 @@ static const check_case cases[] = {
     {"one that gives up before the answer leaves nothing",
      one_that_gives_up_before_the_answer_leaves_nothing},
     {"a throttled one goes again as a whole", a_throttled_one_goes_again_as_a_whole},
+    {"the lines of a throttled one come back together",
+     the_lines_of_a_throttled_one_come_back_together},
     {"a directory that is gone is made again", a_directory_that_is_gone_is_made_again},
     {"a refused write is no refusal of the creates", a_refused_write_is_no_refusal_of_the_creates},
     {"a refusal is that of the directory that was written to",
@@ -407,6 +449,8 @@ static const check_case cases[] = {
     {"a refused node fails it at once", a_refused_node_fails_it_at_once},
     {"a write for which there is no room is left out",
      a_write_for_which_there_is_no_room_is_left_out},
+    {"a directory that is not written to needs no room",
+     a_directory_that_is_not_written_to_needs_no_room},
     {"on another server nothing is written", on_another_server_nothing_is_written},
 };
 
