@@ -130,11 +130,13 @@ static void grant(zkl_compound_lock *lock) {
 }
 
 /* True if the parents of a part have to be created first, or there is no room for its node: both
- * after a pause. */
+ * after a pause. Or if an earlier caller in its line waits for the answer to a batch. */
 static bool is_held_up(const zkl_compound_lock *lock) {
-    for (size_t i = 0; i < lock->count; i++)
-        if (lock->parts[i]->line->parents_due || lock->parts[i]->share.owed)
+    for (size_t i = 0; i < lock->count; i++) {
+        const zkl_line *line = lock->parts[i]->line;
+        if (line->parents_due || line->tally.dispatch.creates_behind || lock->parts[i]->share.owed)
             return true;
+    }
     return false;
 }
 
@@ -149,7 +151,7 @@ static void want_nodes(zkl_compound_lock *lock) {
     if (none + there < lock->count)
         return; /* an answer is on its way, and marks it dirty */
     if (is_held_up(lock))
-        return; /* the line's retry comes, and marks it dirty */
+        return; /* the line's retry comes, or that answer: each step looks again */
     lock->wanted = false;
     if (there)
         enter_again(lock);

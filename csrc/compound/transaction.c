@@ -176,7 +176,7 @@ static int send_ops(zkl_compound_lock *lock, zkl_op *ops) {
 static void send_what_is_due(zkl_compound_lock *lock) {
     for (size_t i = 0; i < lock->count; i++) {
         const zkl_dispatch_tally *tally = &lock->parts[i]->line->tally.dispatch;
-        if (!tally->creates_due && !tally->deletes_due && !tally->creates_behind)
+        if (!tally->creates_due && !tally->deletes_due)
             continue;
         zkl_batch_flush(lock->head.common);
         return;

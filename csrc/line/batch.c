@@ -393,7 +393,7 @@ static bool may_join(const zkl_contender *c) {
            (c->node == ZKL_NODE_DELETE_DUE || c->line->tally.dispatch.creates_due == 1);
 }
 
-static void flush(zkl_line_common *common) {
+void zkl_batch_flush(zkl_line_common *common) {
     zkl_outbox *outbox = &common->outbox;
     gathering g;
     empty(&g);
@@ -420,12 +420,6 @@ bool zkl_batch_step(zkl_line_common *common) {
     }
     if (!zkl_outbox_schedule(outbox, &context->timers, zkl_context_now(context)))
         return false;
-    flush(common);
+    zkl_batch_flush(common);
     return true;
-}
-
-void zkl_batch_flush(zkl_line_common *common) {
-    ZKL_EACH (zkl_dispatch, dispatch, &common->outbox.behind, item)
-        zkl_contender_set_node(contender_of(dispatch), ZKL_NODE_CREATE_DUE);
-    flush(common);
 }

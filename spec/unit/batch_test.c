@@ -238,6 +238,26 @@ static void a_create_waits_for_one_of_its_line_that_is_in_a_batch(void) {
     CHECK(fake_waits(q) && fake_node_of(q));
 }
 
+static void a_create_that_waits_behind_a_batch_does_not_go_for_a_multilock(void) {
+    static const char *const paths[] = {C, E};
+    busy();
+    fake_caller *p = join(C);
+    join(D);
+    fake_wait(zk, GAP);
+    fake_caller *q = join(C), *both = fake_join_all(one, paths, 2, 1e12);
+    CHECK_INT(fake_remove(zk, D), ZOK); /* it fails, and its create in C goes again */
+    fake_settle(one);
+    CHECK_OWN_TOKEN(p);
+    CHECK(fake_waits(q) && fake_waits(both));
+    fake_release(p);
+    fake_settle(one);
+    CHECK_OWN_TOKEN(q);
+    CHECK(fake_waits(both));
+    fake_release(q);
+    fake_settle(one);
+    CHECK(fake_held(both));
+}
+
 static void a_create_in_a_directory_that_is_not_known_goes_at_once_and_alone(void) {
     busy();
     join(LINE);
@@ -705,6 +725,8 @@ static const check_case cases[] = {
     {"a list goes behind what is due", a_list_goes_behind_what_is_due},
     {"a create waits for one of its line that is in a batch",
      a_create_waits_for_one_of_its_line_that_is_in_a_batch},
+    {"a create that waits behind a batch does not go for a multilock",
+     a_create_that_waits_behind_a_batch_does_not_go_for_a_multilock},
     {"a create in a directory that is not known goes at once and alone",
      a_create_in_a_directory_that_is_not_known_goes_at_once_and_alone},
     {"no more than 64 go together", no_more_than_sixty_four_go_together},
