@@ -36,8 +36,8 @@
  * ZKL_BAD_ARGUMENT. A buffer for a text has at least 1 byte; a longer text is truncated, unless a
  * comment says otherwise.
  *
- * Structs grow: those with a `size` begin with it, and later versions may add fields at the end. The
- * host sets one to its DEFAULTS, then the fields that it needs; a designated initializer with
+ * Structs grow: those with a `size` begin with it, and later versions may add fields at the end.
+ * The host sets one to its DEFAULTS, then the fields that it needs; a designated initializer with
  * `.size = sizeof (zkl_terms)` leaves the others 0. The library accepts the struct of an earlier
  * version, in which later fields have their defaults, and fills it as far as it goes. That of a
  * later version is ZKL_BAD_ARGUMENT if a field that the library lacks is not 0; in one that it
@@ -156,8 +156,8 @@ typedef enum zkl_kind {
  * and sorts the node behind all others. */
 #define ZKL_ONCE_NODE "once-2147483647"
 
-/* Identifies the owner of a node: 60 bits for the client, 60 for the node, of which the upper 20 are
- * zkl_terms.owner. The name contains them as a version 4 UUID. */
+/* Identifies the owner of a node: 60 bits for the client, 60 for the node, of which the upper 20
+ * are zkl_terms.owner. The name contains them as a version 4 UUID. */
 typedef struct zkl_guid {
     uint64_t client, number;
 } zkl_guid;

@@ -23,8 +23,8 @@ typedef struct zkl_counts_table {
 /* The number of the counts with that name, which it creates. 0: the name is "". ZKL_COUNTS_MOST: no
  * memory. */
 unsigned zkl_counts_number(zkl_counts_table *table, const char *name);
-/* The number itself, if it has counts, otherwise 0. The numbers that have some are in order of their
- * serial, "other" last. */
+/* The number itself, if it has counts, otherwise 0. The numbers that have some are in order of
+ * their serial, "other" last. */
 static inline unsigned zkl_counts_used(const zkl_counts_table *table, unsigned number) {
     return number > 0 && number < ZKL_COUNTS_MOST && table->named[number - 1] ? number : 0;
 }

@@ -66,8 +66,8 @@ static bool sort(graph *g) {
     return true;
 }
 
-/* A mutex and a writer wait for all in front, a reader for the last writer there that stays, and for
- * those for which that one waits. */
+/* A mutex and a writer wait for all in front, a reader for the last writer there that stays, and
+ * for those for which that one waits. */
 static void find_fronts(graph *g) {
     size_t first = 0, writer = 0; /* behind the last writer with a smaller place */
     for (size_t i = 0; i < g->count; i++) {

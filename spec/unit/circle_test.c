@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Circles of owners: planted ones, and random lines beside an oracle that plays what could happen. */
+/* Circles of owners: planted ones, and random lines beside an oracle that plays what could
+ * happen. */
 #include "check.h"
 #include "recipe/circle.h"
 
