@@ -1,8 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --- lua51: `zklock.base.yields` for plain Lua 5.1, which cannot suspend a coroutine inside pcall. No
 --- other Lua loads this file.
-local unpack = unpack -- luacheck: ignore 113
-
 --- There a callback that waits runs the others inside itself: the C stack sets the bound.
 local lua51 = { across_pcall = false, deepest = 150 }
 
@@ -15,7 +13,7 @@ end
 --- The language's own passes no arguments.
 function lua51.xpcall(fn, handler, ...)
   local arguments, count = { ... }, select("#", ...)
-  return xpcall(function() return fn(unpack(arguments, 1, count)) end, handler)
+  return xpcall(function() return fn(unpack(arguments, 1, count)) end, handler) -- luacheck: ignore 113
 end
 
 function lua51.pause()
