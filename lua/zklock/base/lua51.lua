@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- lua51: `zklock.base.yields` for plain Lua 5.1, which cannot suspend a coroutine inside pcall. No
 --- other Lua loads this file.
+
 --- There a callback that waits runs the others inside itself: the C stack sets the bound.
 local lua51 = { across_pcall = false, deepest = 150 }
 
