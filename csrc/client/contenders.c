@@ -32,6 +32,24 @@ static zkl_status usable(const zkl_client *client) {
     return client->session.state == ZKL_STATE_AUTH_FAILED ? ZKL_AUTH_FAILED : ZKL_OK;
 }
 
+/* What the caller has filled. */
+typedef struct taken {
+    zkl_terms terms;
+    zkl_sharing sharing; /* that of the terms */
+} taken;
+
+static bool take_terms(taken *all, const zkl_terms *terms) {
+    all->terms = (zkl_terms)ZKL_TERMS_DEFAULTS;
+    if (!zkl_sized_take(&all->terms, terms))
+        return false;
+    if (!all->terms.sharing)
+        return true;
+    all->sharing = (zkl_sharing)ZKL_SHARING_DEFAULTS;
+    const bool sound = zkl_sized_take(&all->sharing, all->terms.sharing);
+    all->terms.sharing = &all->sharing;
+    return sound;
+}
+
 /* The contender that joins; its paths are full. */
 typedef struct joining {
     const char *const *paths;
@@ -39,22 +57,8 @@ typedef struct joining {
     size_t leases;
     bool all;
     uint64_t tag;
-    zkl_terms terms;
-    zkl_sharing sharing; /* that of the terms */
+    const zkl_terms *terms;
 } joining;
-
-/* Takes over what the caller has filled. */
-static bool take_terms(joining *j, const zkl_terms *terms) {
-    j->terms = (zkl_terms)ZKL_TERMS_DEFAULTS;
-    if (!zkl_sized_take(&j->terms, terms))
-        return false;
-    if (!j->terms.sharing)
-        return true;
-    j->sharing = (zkl_sharing)ZKL_SHARING_DEFAULTS;
-    const bool taken = zkl_sized_take(&j->sharing, j->terms.sharing);
-    j->terms.sharing = &j->sharing;
-    return taken;
-}
 
 /* locked */
 static zkl_contender *join_compound(zkl_client *client, const joining *j) {
@@ -64,9 +68,9 @@ static zkl_contender *join_compound(zkl_client *client, const joining *j) {
             zkl_shared_node_make_way(line);
     }
     if (j->all)
-        return zkl_compound_join_all(&client->lines, j->paths, j->path_count, j->tag, &j->terms);
+        return zkl_compound_join_all(&client->lines, j->paths, j->path_count, j->tag, j->terms);
     return zkl_compound_join_leases(&client->lines, j->paths[0], j->paths[1], j->leases, j->tag,
-                                    &j->terms);
+                                    j->terms);
 }
 
 /* locked */
@@ -76,23 +80,23 @@ static zkl_contender *join(zkl_client *client, const joining *j) {
     zkl_line *line = zkl_lines_at(&client->lines, j->paths[0]);
     if (!line)
         return NULL;
-    if (j->terms.sharing)
-        return zkl_shared_node_join(line, j->tag, &j->terms);
+    if (j->terms->sharing)
+        return zkl_shared_node_join(line, j->tag, j->terms);
     zkl_shared_node_make_way(line);
-    return zkl_line_join(line, j->tag, &j->terms);
+    return zkl_line_join(line, j->tag, j->terms);
 }
 
 /* Leases and multilocks have nodes of their own. */
 static bool is_sensible_sharing(const joining *j) {
-    const zkl_sharing *sharing = j->terms.sharing;
-    return !sharing || (!j->all && j->terms.kind != ZKL_KIND_LEASE && sharing->stint >= 0 &&
+    const zkl_sharing *sharing = j->terms->sharing;
+    return !sharing || (!j->all && j->terms->kind != ZKL_KIND_LEASE && sharing->stint >= 0 &&
                         sharing->stint <= STINT_MOST && sharing->linger >= 0);
 }
 
 /* The caller has checked the path of leases; those here are below it, and NULL if there was no
  * memory for them. */
 static bool is_sensible(const joining *j, const char *const *paths) {
-    const zkl_terms *terms = &j->terms;
+    const zkl_terms *terms = j->terms;
     bool valid = j->path_count > 0 && terms->kind >= ZKL_KIND_LOCK &&
                  terms->kind <= ZKL_KIND_LEASE && terms->max_hold >= 0 && terms->slow >= 0 &&
                  terms->owner <= ZKL_OWNER_MOST && is_sensible_sharing(j);
@@ -170,40 +174,45 @@ static zkl_status join_at(zkl_client *client, const char *const *paths, joining 
     zkl_client_enter(client);
     zkl_status status = usable(client);
     if (status == ZKL_OK && complete &&
-        zkl_deadlock_closes(&client->lines, (const char *const *)j->paths, j->path_count,
-                            &j->terms))
+        zkl_deadlock_closes(&client->lines, (const char *const *)j->paths, j->path_count, j->terms))
         status = ZKL_DEADLOCK;
     if (status == ZKL_OK) {
         *contender = complete ? join(client, j) : NULL;
         if (*contender) {
             zkl_client_use(client);
-            if (j->terms.slow)
-                zkl_slow_begin(*contender, j->terms.slow);
+            if (j->terms->slow)
+                zkl_slow_begin(*contender, j->terms->slow);
         } else {
             status = ZKL_NO_MEMORY;
         }
     }
     if (status != ZKL_OK)
-        zkl_counts_ended(&client->context.counts, j->terms.name, status, 0);
-    zkl_client_leave_waiting(client, j->terms.once ? ZKL_NEVER : j->terms.deadline);
+        zkl_counts_ended(&client->context.counts, j->terms->name, status, 0);
+    zkl_client_leave_waiting(client, j->terms->once ? ZKL_NEVER : j->terms->deadline);
     free_paths(full);
     return status;
 }
 
 zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag, const zkl_terms *terms,
                     zkl_contender **contender) {
-    joining one = {.path_count = 1, .tag = tag};
+    taken own;
     if (zkl_client_forked(client))
         return ZKL_FORKED;
-    return take_terms(&one, terms) ? join_at(client, &path, &one, contender) : ZKL_BAD_ARGUMENT;
+    if (!take_terms(&own, terms))
+        return ZKL_BAD_ARGUMENT;
+    joining one = {.path_count = 1, .tag = tag, .terms = &own.terms};
+    return join_at(client, &path, &one, contender);
 }
 
 zkl_status zkl_join_all(zkl_client *client, const char *const *paths, size_t count, uint64_t tag,
                         const zkl_terms *terms, zkl_contender **contender) {
-    joining all = {.path_count = count, .all = true, .tag = tag};
+    taken own;
     if (zkl_client_forked(client))
         return ZKL_FORKED;
-    if (!take_terms(&all, terms) || !is_sensible(&all, paths))
+    if (!take_terms(&own, terms))
+        return ZKL_BAD_ARGUMENT;
+    joining all = {.path_count = count, .all = true, .tag = tag, .terms = &own.terms};
+    if (!is_sensible(&all, paths))
         return ZKL_BAD_ARGUMENT;
     const zkl_status apart = compare_all(paths, count);
     return apart == ZKL_OK ? join_at(client, paths, &all, contender) : apart;
@@ -213,10 +222,11 @@ zkl_status zkl_join_leases(zkl_client *client, const char *path, size_t count, u
                            const zkl_terms *terms, zkl_contender **contender) {
     if (zkl_client_forked(client))
         return ZKL_FORKED;
-    joining all = {.path_count = 2, .leases = count, .tag = tag};
-    if (!count || !take_terms(&all, terms) || all.terms.kind != ZKL_KIND_LEASE ||
+    taken own;
+    if (!count || !take_terms(&own, terms) || own.terms.kind != ZKL_KIND_LEASE ||
         !zkl_path_is_lock(path))
         return ZKL_BAD_ARGUMENT;
+    joining all = {.path_count = 2, .leases = count, .tag = tag, .terms = &own.terms};
     char *gate = NULL, *leases = NULL;
     if (asprintf(&gate, "%s/locks", path) < 0)
         gate = NULL;
