@@ -739,9 +739,9 @@ ZKL_API zkl_query *zkl_query_revoke(zkl_client *client, const char *path, bool l
                                     zkl_nanos deadline, bool once);
 /* Does a node with this fencing token hold at `path`, at a moment not before the call? For mutexes,
  * both sides of a read-write lock, and semaphores. ZKL_OK: yes. ZKL_NOT_OWNER: no, which is also
- * the answer if there is no such path, and to a hold that this client has given back.
- * ZKL_BAD_ARGUMENT: the path is not that of a lock (zkl_path_is_lock), or the token is below 0. The
- * other answers are those of zkl_query_participants. */
+ * the answer if there is no such path, and to a hold that this client has given back, until it has
+ * another session. ZKL_BAD_ARGUMENT: the path is not that of a lock (zkl_path_is_lock), or the
+ * token is below 0. The other answers are those of zkl_query_participants. */
 ZKL_API zkl_query *zkl_query_check(zkl_client *client, const char *path, int64_t token,
                                    uint64_t tag, zkl_nanos deadline, bool once);
 

@@ -8,6 +8,7 @@
 #include "lines.h"
 #include "losses.h"
 #include "marks.h"
+#include "nodes.h"
 #include "line/contender.h"
 
 #include "client/client_state.h"
@@ -268,13 +269,13 @@ static void hear(sim_host *host, const zkl_event *event) {
 }
 
 /* Whoever asked looks at what he is told. */
-static void look_at_answer(const sim_question *q) {
+static void look_at_answer(const zkl_context *context, const sim_question *q) {
     zkl_participant p = ZKL_PARTICIPANT_DEFAULTS;
     for (size_t i = 0; q->status == ZKL_OK && zkl_participant_at(q->query, i, &p); i++)
         SIM_CHECK(p.node && p.kind);
     zkl_revoked(q->query);
-    /* Keeper's servers still have the session that it was lost with */
-    SIM_CHECK(!q->is_of_past || q->status != ZKL_OK || sim_is_keeper);
+    if (q->status == ZKL_OK)
+        SIM_CHECK(!q->is_of_past && (!q->ended_in || q->ended_in != context->session));
 }
 
 static void drop_answered(sim_host *host) {
@@ -285,7 +286,7 @@ static void drop_answered(sim_host *host) {
             continue;
         }
         *p = q->next;
-        look_at_answer(q);
+        look_at_answer(&host->client->context, q);
         zkl_query_drop(q->query);
         free(q);
     }
@@ -520,8 +521,11 @@ static void ask_for_hold(sim_host *host, const sim_caller *c, uint64_t tag, zkl_
     zkl_query *query = zkl_query_check(host->client, path_of(host, place), c ? c->token : 0, tag,
                                        deadline, sim_once_in(4));
     sim_question *q = question(host, query, tag);
-    if (q)
-        q->is_of_past = over;
+    const fake_node *node = sim_node_with(place, c ? c->token : 0);
+    if (!q)
+        return;
+    q->is_of_past = !node;
+    q->ended_in = node && over ? node->owner : 0;
 }
 
 void sim_host_ask(sim_host *host) {

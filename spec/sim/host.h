@@ -76,7 +76,10 @@ typedef struct sim_question {
     uint64_t tag;
     bool is_answered;
     zkl_status status;
-    bool is_of_past; /* about a hold that was over when it was asked: yes would be wrong */
+    bool is_of_past; /* no node had that token when it was asked: yes would be wrong */
+    /* the session of a hold that was over when it was asked, 0: there is none; yes would be wrong
+     * as long as the client has it. The servers may keep it longer, and the node with it */
+    int64_t ended_in;
 } sim_question;
 
 struct sim_host {

@@ -31,6 +31,14 @@ const zkl_contender *sim_node_contender(const sim_host *host, const char *path,
     return NULL;
 }
 
+const fake_node *sim_node_with(sim_place place, int64_t token) {
+    const char *path = sim_node_directory((int)place + (place >= PLACE_POOL));
+    const fake_node *above = fake_find(sim_tree, path, FAKE_LATEST), *n = NULL;
+    while (above && (n = fake_child_before(above, n, FAKE_LATEST)) && n->czxid != token)
+        continue;
+    return n;
+}
+
 const char *sim_node_directory(int i) {
     static char path[64];
     if (i > SIM_LEASES)

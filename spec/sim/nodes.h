@@ -17,6 +17,9 @@ sim_host *sim_node_host(const fake_node *node);
 const zkl_contender *sim_node_contender(const sim_host *host, const char *path,
                                         const fake_node *node);
 
+/* That of a lock at that place, with that token. NULL: there is none. */
+const fake_node *sim_node_with(sim_place place, int64_t token);
+
 /* The directories in which locks' nodes are, from 0 on: those of the places, the leases, the lines
  * of many. */
 enum { SIM_LEASES = PLACES, SIM_DIRECTORIES_MOST = PLACES_MOST + 1 };
