@@ -576,10 +576,10 @@ bool sim_clerk_is_current(const sim_host *host) {
     return true;
 }
 
-/* Keeper cannot remove a watch. */
 static bool watches_nothing(const sim_host *host) {
     return host->client->nodes.watch_budget.bytes == 0 &&
-           (sim_is_keeper || sim_listeners_below(&host->machine, sim_note_path(NOTE_ROOT)) == 0);
+           (host->leaves_watches ||
+            sim_listeners_below(&host->machine, sim_note_path(NOTE_ROOT)) == 0);
 }
 
 bool sim_clerk_has_stopped(const sim_host *host) {

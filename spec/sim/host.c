@@ -629,6 +629,7 @@ void sim_host_open(sim_host *host) {
     if (host->watches_most)
         host->client->nodes.watch_budget.most = SIM_NOTES_WATCHED;
     host->opened++;
+    host->leaves_watches = false;
     host->looked_at = host->lost = 0;
     sim_clerk_open(host);
     SAY("host %d opens a client", host->machine.id);

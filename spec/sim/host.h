@@ -90,8 +90,11 @@ struct sim_host {
     const char *chroot;
     bool is_secured;
     double session_timeout;
-    size_t watches_most;   /* 0: as many as usual */
-    size_t nodes_most;     /* bytes of ephemeral nodes; 0: as many as usual */
+    size_t watches_most; /* 0: as many as usual */
+    size_t nodes_most;   /* bytes of ephemeral nodes; 0: as many as usual */
+    /* its client has not removed watches for a while at least: the servers are Keeper's, or they
+     * have twice ended its session just when it removed one */
+    bool leaves_watches;
     bool is_forged;        /* strangers have made nodes with its names */
     unsigned callers_most; /* CALLERS_MOST, or more */
     sim_caller *callers;

@@ -367,10 +367,10 @@ static void check_goes_on(const sim_host *host) {
 
 /* Otherwise a packet with all of them may be more than the servers take. Without a server another
  * handle may be about to come. The two are compared one by one: either may count a watch before the
- * library has it, which would hide one that the other forgets. Keeper gets no such packet. */
+ * library has it, which would hide one that the other forgets. */
 static void check_watches(const sim_host *host) {
     const zkl_client *client = host->client;
-    if (!zkl_context_is_linked(&client->context) || sim_is_keeper)
+    if (!zkl_context_is_linked(&client->context) || host->leaves_watches)
         return;
     const void *link = client->session.link;
     const zkl_watch_budget *locks = &client->lines.common.watch_budget;
@@ -399,6 +399,7 @@ static void check_nodes(const sim_host *host) {
 void sim_judge(sim_host *host) {
     if (!host->client || host->client->closing)
         return;
+    host->leaves_watches |= !zkl_context_knows(&host->client->context, ZKL_EXTRA_UNWATCH);
     check_goes_on(host);
     check_watches(host);
     check_nodes(host);

@@ -33,5 +33,8 @@ const sim_known sim_known_histories[] = {
     {"lists at its close when the create that went before is withdrawn", 78300567, NULL},
     {"says of nothing that was given back that it holds", 9922202982,
      "0,1,3,4,5,6,8,9,10,13,14,15,17,19,21,22,24,26"},
+    {"leaves a watch when servers have twice ended its session at the removal of one", 88123453,
+     "0,1,2,4,5,8,9,10,11,12,13,15,16,18,19,20,21,22,23,24,25,27,28,29,33,34,35,36,37,38,42,43,44,"
+     "62"},
     {NULL, 0, NULL},
 };
