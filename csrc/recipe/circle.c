@@ -360,14 +360,9 @@ static bool add_circle(graph *g, size_t wanted, zkl_circles *found) {
         waits = g->from[waits].waits;
         circle.count++;
     } while (waits != wanted);
-    zkl_circle *grown = realloc(found->all, (found->count + 1) * sizeof *grown);
-    if (grown)
-        found->all = grown;
     circle.links = calloc(circle.count, sizeof *circle.links);
-    if (!grown || !circle.links) {
-        free(circle.links);
+    if (!circle.links)
         return false;
-    }
     for (size_t i = circle.count; i-- > 0; waits = g->from[waits].waits) {
         circle.links[i] = g->from[waits];
         g->covered[waits] = true;
@@ -391,7 +386,9 @@ bool zkl_circles_find(const zkl_standing *all, size_t count, zkl_circles *found)
         return true;
     if (!graph_init(&g, all, count))
         return false;
-    const bool complete = find(&g, true, found) && find(&g, false, found);
+    /* in each of the two searches a wait begins one at most */
+    found->all = calloc(2 * count, sizeof *found->all);
+    const bool complete = found->all && find(&g, true, found) && find(&g, false, found);
     graph_free(&g);
     if (!complete)
         zkl_circles_free(found);
