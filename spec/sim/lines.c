@@ -224,7 +224,7 @@ void sim_lines_check(const sim_host *host) {
     for (sim_caller *c = host->callers; c; c = c->next) {
         if (!is_of_line(c) || c->contender->phase != ZKL_WAITING ||
             !zkl_context_is_linked(&host->client->context) || c->places & lines.was_closed ||
-            is_held_up(c))
+            host->client->context.valid_until <= sim_clock(&host->machine) || is_held_up(c))
             c->first_at = 0;
         else if (!c->first_at)
             c->first_at = sim_now;
