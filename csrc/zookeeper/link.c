@@ -3,6 +3,7 @@
 
 #include "base/descriptors.h"
 #include "base/process.h"
+#include "base/status.h"
 #include "zookeeper/link_state.h"
 #include "zookeeper/log.h"
 #include "zookeeper/operations.h"
@@ -49,30 +50,37 @@ static void turn(zkl_link *link, zkl_link_event t) {
     link->owner.happened(link->owner.ctx, link, t);
 }
 
-/* IO thread. A refusal also comes as a session event, which is the one that counts. After a cut the
- * library repeats the credentials by itself, without another call of this function. */
-static void on_auth(int rc, const void *data) {
-    zkl_link *link = (zkl_link *)data;
-    if (rc != ZOK)
-        return;
+static void auths_accepted(zkl_link *link, size_t count) {
     pthread_mutex_lock(&link->mutex);
-    const bool ready = link->auths_open > 0 && --link->auths_open == 0 && link->connected;
+    const size_t open = link->auths_open;
+    link->auths_open -= count < open ? count : open;
+    const bool ready = open > 0 && !link->auths_open && link->connected;
     pthread_mutex_unlock(&link->mutex);
     if (ready)
         turn(link, ZKL_LINK_CONNECTED);
 }
 
+/* IO thread. A refusal also comes as a session event, which is the one that counts. After a cut the
+ * library repeats the credentials by itself, without another call of this function. */
+static void on_auth(int rc, const void *data) {
+    if (rc == ZOK)
+        auths_accepted((zkl_link *)data, 1);
+}
+
+/* The servers answer in order, and hang up when they refuse credentials: they have accepted all. */
 static void on_woken(int rc, const struct Stat *stat, const void *data) {
-    (void)rc;
+    zkl_link *link = (zkl_link *)data;
     (void)stat;
-    (void)data;
+    if (rc != ZAUTHFAILED && !zkl_status_unknown(rc))
+        auths_accepted(link, link->config->auth_count);
 }
 
 /* Credentials do not wake the library's IO thread (with Debian's patch they do), so they would wait
- * for its next ping, up to a third of the timeout. A request behind them wakes it. Nobody needs the
- * answer. */
-static void wake(zhandle_t *handle) {
-    zoo_awexists(handle, "/", NULL, NULL, on_woken, NULL);
+ * for its next ping, up to a third of the timeout. A request behind them wakes it. Its answer
+ * counts if the connection was cut off before the servers had answered the credentials: a refusal
+ * is often lost that way, because servers hang up behind it. */
+static int wake(zkl_link *link) {
+    return zoo_awexists(link->handle, "/", NULL, NULL, on_woken, link);
 }
 
 /* Credentials go out in the CONNECTED event: at other times the library may refuse them (it does
@@ -81,7 +89,7 @@ static void wake(zhandle_t *handle) {
 static bool add_auths(zkl_link *link) {
     const zkl_config *config = link->config;
     pthread_mutex_lock(&link->mutex);
-    link->auths_open = config->auth_count - link->auths_added;
+    link->auths_open = config->auth_count;
     pthread_mutex_unlock(&link->mutex);
     for (; link->auths_added < config->auth_count; link->auths_added++) {
         const zkl_auth *auth = &config->auths[link->auths_added];
@@ -89,7 +97,7 @@ static bool add_auths(zkl_link *link) {
                          (int)strlen(auth->credential), on_auth, link) != ZOK)
             return false;
     }
-    wake(link->handle);
+    wake(link);
     return true;
 }
 
@@ -133,13 +141,13 @@ static void connected(zkl_link *link, zhandle_t *handle) {
         link->root = link->settled; /* earlier answers came from another connection */
     link->connected = true;
     link->broken = false;
+    const bool unanswered = link->auths_open > 0;
     pthread_mutex_unlock(&link->mutex);
     confirmed(link, handle);
-    if (link->auths_added < link->config->auth_count) {
+    if (link->auths_added < link->config->auth_count)
         add_auths(link); /* on_auth continues; or the next CONNECTED, if the link is down again */
-        return;
-    }
-    turn(link, ZKL_LINK_CONNECTED);
+    else if (!unanswered || wake(link) == ZMARSHALLINGERROR) /* no memory: nothing would tell */
+        turn(link, ZKL_LINK_CONNECTED);
 }
 
 static void on_session(zhandle_t *handle, int type, int state, const char *path, void *ctx) {

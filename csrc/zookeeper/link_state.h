@@ -29,7 +29,7 @@ struct zkl_link {
     pthread_mutex_t mutex; /* a leaf; for the fields below */
     pthread_cond_t idle;
     zkl_list requests; /* on their way (operations.c) */
-    size_t auths_open; /* how many credentials this connection has not answered yet */
+    size_t auths_open; /* how many credentials no server has answered yet */
     bool connected;
     bool broken;    /* the first request that this connection has not answered has been reported */
     zkl_nanos root; /* the servers accepted the connection after this moment */
