@@ -181,12 +181,12 @@ describe("make mutants #once", function()
   it("fails when one cannot be tried, also in the batch in which its time is over", function()
     mutants() -- builds what the trials need
     local commands = file.replace(COMMANDS, "cc -O1 -fPIC -c", "./slow -O1 -fPIC -c")
-    file.write(toy .. "/slow", "#!/bin/sh\nsleep 0.4\n") -- and makes no object, with which a trial goes on
+    file.write(toy .. "/slow", "#!/bin/sh\nsleep 1\n") -- and makes no object, with which a trial goes on
     run("chmod", "+x", "slow")
     run("rm", "-f", "build/tried")
     file.write(toy .. "/build/commands", commands)
     local tool = tree .. "/tools/mutants/run.lua"
-    local said, code = run("lua5.4", tool, "-l", "1", "build", "build/coverage", "0", "1", "csrc/toy.c")
+    local said, code = run("lua5.4", tool, "-l", "4", "build", "build/coverage", "0", "1", "csrc/toy.c")
     file.write(toy .. "/build/commands", COMMANDS)
     assert.matches("\n%d+ could not be tried\n", said)
     assert.matches("\nthe time is over: %d+ are left for the next run\n", said)
