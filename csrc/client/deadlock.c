@@ -7,8 +7,7 @@
 
 #include <stdlib.h>
 
-/* The nodes of this client's callers. Holders stand in front of waiters, and those in the order in
- * which they came. */
+/* The nodes of this client's callers. Holders stand in front of waiters. */
 typedef struct crowd {
     zkl_standing *all; /* NULL: they are only counted */
     size_t count;
@@ -40,38 +39,48 @@ static zkl_standing standing_of(const zkl_contender *c, const zkl_line *line, bo
                           .group = (int64_t)(intptr_t)c};
 }
 
+/* Of a waiter: waiters stand in the order of their nodes, and behind them as they came those whose
+ * nodes are not known. A multilock's transaction may have failed for want of a directory, so a later
+ * caller is in front of it. */
+static int64_t place_of(const zkl_contender *part, int64_t came) {
+    int32_t sequence;
+    if (part->name && zkl_znode_parse(part->name, &sequence))
+        return (int64_t)sequence - INT32_MIN + 1;
+    return came;
+}
+
 /* A multilock waits with each of its parts: those that are first in their lines wait for nobody
- * there. A waiter whose node has gone may stand behind later ones now. */
-static void add_contender(crowd *to, const zkl_contender *c, int64_t place) {
+ * there. */
+static void add_contender(crowd *to, const zkl_contender *c, int64_t came) {
     const zkl_contender *part;
     for (size_t i = 0; (part = c->call->part(c, i)); i++) {
-        zkl_standing standing = standing_of(c, part->line, c->phase == ZKL_WAITING, place);
+        zkl_standing standing =
+            standing_of(c, part->line, c->phase == ZKL_WAITING, place_of(part, came));
         standing.kind = part->terms.kind;
-        standing.ends = standing.ends || (standing.waits && part->queue.anew > 0);
         add(to, standing);
     }
 }
 
-static void add_all(crowd *to, const zkl_context *context, int64_t *place) {
+static void add_all(crowd *to, const zkl_context *context, int64_t *came) {
     ZKL_EACH (const zkl_contender, c, &context->holds, age) {
         if (c->terms.kind != ZKL_KIND_LEASE)
             add_contender(to, c, 0);
     }
     ZKL_EACH (const zkl_contender, c, &context->waiters, age) {
-        ++*place;
+        ++*came;
         if (c->terms.kind != ZKL_KIND_LEASE)
-            add_contender(to, c, *place);
+            add_contender(to, c, *came);
     }
 }
 
 /* Behind all others. */
 static void add_newcomer(crowd *to, const zkl_lines *lines, const char *const *paths, size_t count,
-                         const zkl_terms *terms, int64_t place) {
+                         const zkl_terms *terms, int64_t came) {
     for (size_t i = 0; i < count; i++) {
         const zkl_line *line = zkl_lines_find(lines, paths[i]);
         if (line)
             add(to, (zkl_standing){.line = (size_t)line,
-                                   .place = place,
+                                   .place = came,
                                    .kind = terms->kind,
                                    .waits = true,
                                    .owner = terms->owner});
@@ -81,9 +90,9 @@ static void add_newcomer(crowd *to, const zkl_lines *lines, const char *const *p
 static crowd gather(const zkl_lines *lines, const char *const *paths, size_t count,
                     const zkl_terms *terms, zkl_standing *room) {
     crowd all = {.all = room};
-    int64_t place = 0;
-    add_all(&all, lines->common.context, &place);
-    add_newcomer(&all, lines, paths, count, terms, place + 1);
+    int64_t came = (int64_t)UINT32_MAX + 1; /* behind each known node */
+    add_all(&all, lines->common.context, &came);
+    add_newcomer(&all, lines, paths, count, terms, came + 1);
     return all;
 }
 

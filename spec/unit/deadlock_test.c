@@ -112,6 +112,31 @@ static void a_multilock_is_in_it_by_any_of_its_parts(void) {
     CHECK(zkl_deadlock_closes(&one->lines, ab, 2, &terms));
 }
 
+/* Does a wait for C close a circle? Owner 3 asks for these paths, and then owner 2, which holds C,
+ * for A; owner 1 holds B. */
+static bool closes_behind(const char *const *paths, size_t count) {
+    fake_caller *all = fake_join_all(one, paths, count, 1e12), *later = fake_join(one, A, 1e12);
+    of(2, later);
+    of(3, all);
+    const bool is_one = closes(C, 1);
+    fake_cancel(all);
+    fake_cancel(later);
+    fake_settle_all(zk);
+    return is_one;
+}
+
+/* The transaction finds no directory for the third node, so its nodes come after a later one. */
+static void waiters_stand_in_the_order_of_their_nodes(void) {
+    static const char *const with_new[] = {A, B, "/locks/new"};
+    fake_join(two, A, 1e12);
+    fake_settle_all(zk);
+    take(B, 1);
+    take(C, 2);
+    CHECK(closes_behind(ab, 2));
+    CHECK(!closes_behind(with_new, 3));
+    CHECK(closes_behind(with_new, 3));
+}
+
 static void readers_wait_for_writers_only(void) {
     of(1, fake_read(one, A));
     CHECK(closes_as(ZKL_KIND_WRITE, A, 1)); /* for itself */
@@ -149,6 +174,7 @@ int main(int argc, char **argv) {
         {"a hold with an end breaks it", a_hold_with_an_end_breaks_it},
         {"other clients are not judged", other_clients_are_not_judged},
         {"a multilock is in it by any of its parts", a_multilock_is_in_it_by_any_of_its_parts},
+        {"waiters stand in the order of their nodes", waiters_stand_in_the_order_of_their_nodes},
         {"a reader waits for writers only", readers_wait_for_writers_only},
         {"callers on a place are in it", callers_on_a_place_are_in_it_until_it_rests},
         {"a hold that has rested may be another owner's",
