@@ -95,4 +95,15 @@ describe("owners that can end", function()
       assert.is_nil(others.abandoned)
     end)
   end
+
+  it("have a number that no later one gets as long as they are there", function()
+    local one, again = {}, 0
+    local number = owner.number(one)
+    for i = 1, 2 ^ 20 do -- more than there are numbers
+      if owner.number({}) == number then again = again + 1 end
+      if i % 1e5 == 0 then collectgarbage() end
+    end
+    assert.equal(0, again)
+    assert.equal(number, owner.number(one))
+  end)
 end)

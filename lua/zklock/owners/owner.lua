@@ -2,6 +2,7 @@
 --- owner: the identity that holds a lock and may release it. By default that is the running
 --- coroutine; the main program is an owner, too.
 local core = require "zklock.core"
+local each = require "zklock.base.each"
 
 --- Returns the true metatable, even if it has a `__metatable` field.
 local metatable_of = rawget(_G, "debug") and debug.getmetatable or getmetatable
@@ -156,14 +157,34 @@ end
 
 local NUMBERS = 1048575 -- ZKL_OWNER_MOST
 local VALUES_MOST = 10000
+local FREE_LEAST = 10000 -- a look at all numbers has to last for so many
 
 --- The numbers of owners. Those of strings, numbers and booleans are never collected: beyond VALUES_MOST the older
 --- ones are forgotten, unless they are asked for again.
 local numbers = setmetatable({}, { __mode = "k" })
 local values, former, count, latest = {}, {}, 0, 0
+--- The numbers that owners had when the latest round began.
+local taken = {}
+
+--- Two owners with one number would look as if each did what the other one does. If nearly all numbers are taken, that
+--- is so.
+local function taken_numbers()
+  local set, free = {}, NUMBERS
+  for _, known in ipairs { numbers, values, former } do
+    for _, number in each(known) do
+      set[number], free = true, free - 1
+    end
+  end
+  return free < FREE_LEAST and {} or set
+end
 
 local function next_number()
-  latest = latest % NUMBERS + 1
+  repeat
+    if latest == NUMBERS then
+      taken, latest = taken_numbers(), 0
+    end
+    latest = latest + 1
+  until not taken[latest]
   return latest
 end
 
@@ -175,7 +196,7 @@ local function number_of_value(value)
 end
 
 --- The owner's number, from 1, which the names of its nodes show: other processes see by it which nodes belong
---- together. After a million owners it comes again. 0: the owner was collected.
+--- together. After a million others it comes again, once nobody has it. 0: the owner was collected.
 ---@return integer number
 function owner.number(value)
   if rawequal(value, nil) then return 0 end
