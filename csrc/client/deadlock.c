@@ -4,8 +4,17 @@
 #include "line/contender.h"
 #include "line/line_state.h"
 #include "recipe/circle.h"
+#include "zklock.h"
 
 #include <stdlib.h>
+
+/* A caller that is about to join. */
+typedef struct newcomer {
+    const zkl_lines *lines;
+    const char *const *paths;
+    size_t count;
+    const zkl_terms *terms;
+} newcomer;
 
 /* The nodes of this client's callers. Holders stand in front of waiters. */
 typedef struct crowd {
@@ -74,25 +83,23 @@ static void add_all(crowd *to, const zkl_context *context, int64_t *came) {
 }
 
 /* Behind all others. */
-static void add_newcomer(crowd *to, const zkl_lines *lines, const char *const *paths, size_t count,
-                         const zkl_terms *terms, int64_t came) {
-    for (size_t i = 0; i < count; i++) {
-        const zkl_line *line = zkl_lines_find(lines, paths[i]);
+static void add_newcomer(crowd *to, const newcomer *new, int64_t came) {
+    for (size_t i = 0; i < new->count; i++) {
+        const zkl_line *line = zkl_lines_find(new->lines, new->paths[i]);
         if (line)
             add(to, (zkl_standing){.line = (size_t)line,
                                    .place = came,
-                                   .kind = terms->kind,
+                                   .kind = new->terms->kind,
                                    .waits = true,
-                                   .owner = terms->owner});
+                                   .owner = new->terms->owner});
     }
 }
 
-static crowd gather(const zkl_lines *lines, const char *const *paths, size_t count,
-                    const zkl_terms *terms, zkl_standing *room) {
+static crowd gather(const newcomer *new, zkl_standing *room) {
     crowd all = {.all = room};
     int64_t came = (int64_t)UINT32_MAX + 1; /* behind each known node */
-    add_all(&all, lines->common.context, &came);
-    add_newcomer(&all, lines, paths, count, terms, came + 1);
+    add_all(&all, new->lines->common.context, &came);
+    add_newcomer(&all, new, came + 1);
     return all;
 }
 
@@ -103,31 +110,58 @@ static int compare(const void *a, const void *b) {
     return (left->place > right->place) - (left->place < right->place);
 }
 
-/* Only then can it be in a circle: others of this client stand where it is about to, and its owner
- * already holds or waits. */
-static bool may_close(const zkl_lines *lines, const char *const *paths, size_t count,
-                      const zkl_terms *terms) {
+static bool joins(const newcomer *new, const zkl_line *line) {
+    for (size_t i = 0; i < new->count; i++)
+        if (zkl_lines_find(new->lines, new->paths[i]) == line)
+            return true;
+    return false;
+}
+
+/* May somebody wait there for one whose node is there? */
+static bool has_others(const zkl_line *line) {
+    return line->listeners.first || line->members.first != line->members.last;
+}
+
+/* May somebody wait for what its owner holds? */
+static bool is_awaited(const newcomer *new) {
+    ZKL_EACH (const zkl_contender, c, &new->lines->common.context->holds, age) {
+        const zkl_contender *part;
+        if (c->receiver.owner != new->terms->owner || c->terms.kind == ZKL_KIND_LEASE)
+            continue;
+        for (size_t i = 0; (part = c->call->part(c, i)); i++)
+            if (part->line && (has_others(part->line) || joins(new, part->line)))
+                return true;
+    }
+    return false;
+}
+
+/* Only then can it be in a circle: others of this client stand where it is about to, and where its
+ * owner holds. The slots say at once of most owners that they hold nothing. */
+static bool may_close(const newcomer *new) {
+    const zkl_context *context = new->lines->common.context;
+    const zkl_terms *terms = new->terms;
     if (!terms->owner || terms->once || terms->deadline != ZKL_NEVER ||
         terms->kind == ZKL_KIND_LEASE || (terms->under && terms->under->phase == ZKL_HELD) ||
-        !lines->common.context->owners[terms->owner % ZKL_OWNER_SLOTS])
+        !context->owners[terms->owner % ZKL_OWNER_SLOTS])
         return false;
-    for (size_t i = 0; i < count; i++) {
-        const zkl_line *line = zkl_lines_find(lines, paths[i]);
+    for (size_t i = 0; i < new->count; i++) {
+        const zkl_line *line = zkl_lines_find(new->lines, new->paths[i]);
         if (line && (line->members.first || line->listeners.first))
-            return true;
+            return is_awaited(new);
     }
     return false;
 }
 
 bool zkl_deadlock_closes(const zkl_lines *lines, const char *const *paths, size_t count,
                          const zkl_terms *terms) {
-    if (!may_close(lines, paths, count, terms))
+    const newcomer new = {lines, paths, count, terms};
+    if (!may_close(&new))
         return false;
-    const size_t size = gather(lines, paths, count, terms, NULL).count;
+    const size_t size = gather(&new, NULL).count;
     zkl_standing *room = size > 0 ? calloc(size, sizeof *room) : NULL;
     if (!room)
         return false;
-    const crowd all = gather(lines, paths, count, terms, room);
+    const crowd all = gather(&new, room);
     qsort(room, all.count, sizeof *room, compare);
     bool closes = false;
     for (size_t i = 0; i < all.count && !closes; i++)

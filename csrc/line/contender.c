@@ -36,7 +36,6 @@ static uint32_t *slot_of(const zkl_contender *c) {
 }
 
 static void begin_wait(zkl_contender *c) {
-    ++*slot_of(c);
     c->context->counters.waiting++;
     ++*waiting_of(c);
     c->since = zkl_context_now(c->context);
@@ -45,7 +44,6 @@ static void begin_wait(zkl_contender *c) {
 
 static void end_wait(zkl_contender *c, zkl_result result, zkl_nanos now) {
     zkl_counts *counts = counts_of(c);
-    --*slot_of(c);
     c->context->counters.waiting--;
     --*waiting_of(c);
     counts->ended[result]++;

@@ -30,7 +30,7 @@ typedef struct zkl_context {
     zkl_counts_table counts;
     /* the host's contenders (those that are part of none), the oldest first */
     zkl_list waiters, holds;
-    /* how many of them there are, by the number of the owner, in so many slots */
+    /* how many holds there are, by the number of the owner, in so many slots */
     uint32_t owners[ZKL_OWNER_SLOTS];
 
     /* the session's id, which is the ephemeralOwner of our nodes; 0: no session */

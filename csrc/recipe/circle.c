@@ -69,17 +69,17 @@ static bool sort(graph *g) {
 /* A mutex and a writer wait for all in front, a reader for the last writer there that stays, and
  * for those for which that one waits. */
 static void find_fronts(graph *g) {
-    size_t first = 0, writer = 0; /* behind the last writer with a smaller place */
+    size_t first = 0, before = 0; /* the first of the line, and of those with the same place */
+    size_t writer = 0, next = 0;  /* behind the last writer with a smaller place, of those so far */
     for (size_t i = 0; i < g->count; i++) {
         const zkl_standing *node = &g->all[i];
-        if (i > 0 && node->line != g->all[i - 1].line)
-            first = writer = i;
-        size_t before = i;
-        while (before > first && g->all[before - 1].place == node->place)
-            before--;
-        for (size_t j = writer; j < before; j++)
-            if (g->all[j].kind == ZKL_KIND_WRITE && !g->all[j].ends)
-                writer = j + 1;
+        if (i == 0 || node->line != node[-1].line)
+            first = before = writer = next = i;
+        else if (node->place != node[-1].place)
+            before = i;
+        for (; next < before; next++)
+            if (g->all[next].kind == ZKL_KIND_WRITE && !g->all[next].ends)
+                writer = next + 1;
         g->first[i] = first;
         g->behind[i] = node->kind == ZKL_KIND_READ    ? writer
                        : node->kind == ZKL_KIND_LEASE ? first
@@ -258,12 +258,16 @@ static bool let_go_all(graph *g) {
     return changed;
 }
 
-static void settle(graph *g, bool certain) {
+static void begin(graph *g, bool certain) {
     g->certain = certain;
     for (size_t i = 0; i < g->count; i++) {
         g->blocked[i] = g->all[i].waits && !g->all[i].ends;
         g->kept[i] = !g->all[i].ends;
     }
+}
+
+static void settle(graph *g, bool certain) {
+    begin(g, certain);
     for (bool changed = true; changed;) {
         changed = let_go_all(g);
         changed = unblock_all(g) || changed;
@@ -272,14 +276,18 @@ static void settle(graph *g, bool certain) {
 
 /* ---- a circle ---- */
 
+/* May it be of the same owner? */
+static bool is_near(const graph *g, const zkl_standing *a, const zkl_standing *b) {
+    return a->session == b->session && (!g->certain || a->owner == b->owner);
+}
+
 /* Follows the owner of `front` to its waits. true: one of them is `wanted`. */
 static bool follow(graph *g, zkl_link link, size_t wanted, size_t *end) {
     const zkl_standing *front = &g->all[link.front];
     size_t i = g->at[link.front];
-    while (i > 0 && g->all[g->sorted[i - 1]].session == front->session &&
-           (!g->certain || g->all[g->sorted[i - 1]].owner == front->owner))
+    while (i > 0 && is_near(g, &g->all[g->sorted[i - 1]], front))
         i--;
-    for (; i < g->count && g->all[g->sorted[i]].session == front->session; i++) {
+    for (; i < g->count && is_near(g, &g->all[g->sorted[i]], front); i++) {
         const size_t waits = g->sorted[i];
         if (waits == link.front || !g->blocked[waits] || !belongs(g, front, &g->all[waits]) ||
             (g->seen[waits] && waits != wanted))
@@ -406,8 +414,12 @@ bool zkl_circle_closes(const zkl_standing *all, size_t count, size_t index) {
     graph g;
     if (!graph_init(&g, all, count))
         return false;
-    settle(&g, true);
-    const bool closes = g.blocked[index] && is_in_circle(&g, index);
+    begin(&g, true); /* most often there is no circle even if everybody stays for ever */
+    bool closes = g.blocked[index] && is_in_circle(&g, index);
+    if (closes) {
+        settle(&g, true);
+        closes = g.blocked[index] && is_in_circle(&g, index);
+    }
     graph_free(&g);
     return closes;
 }

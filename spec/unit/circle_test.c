@@ -193,6 +193,25 @@ static void a_read_under_a_write_waits_for_nobody(void) {
     CHECK(!zkl_circle_closes(all, count, 2));
 }
 
+/* Each waits behind the one before, in one line, and holds another one. To look at all pairs would
+ * take minutes. */
+static void a_long_line_is_searched_once(void) {
+    enum { MANY = 100000 };
+    zkl_standing *line = calloc(2 * MANY, sizeof *line);
+    CHECK(line);
+    for (size_t i = 0; line && i < 2 * MANY; i++)
+        line[i] = (zkl_standing){.line = i < MANY ? 0 : i,
+                                 .place = (int64_t)i,
+                                 .kind = ZKL_KIND_LOCK,
+                                 .waits = i > 0 && i < MANY,
+                                 .owner = (uint32_t)(i % MANY) + 1,
+                                 .session = 1,
+                                 .group = (int64_t)i,
+                                 .pool = ZKL_NO_POOL};
+    CHECK(line && !zkl_circle_closes(line, 2 * MANY, MANY - 1));
+    free(line);
+}
+
 /* ---- the oracle: plays on while anybody can go on ---- */
 
 static bool gone[NODES], granted[NODES];
@@ -380,6 +399,7 @@ int main(int argc, char **argv) {
         {"a reader who asks for write waits for itself",
          a_reader_who_asks_for_write_waits_for_itself},
         {"a read under a write waits for nobody", a_read_under_a_write_waits_for_nobody},
+        {"a long line is searched once", a_long_line_is_searched_once},
         {"in random lines they are those of an oracle", is_as_the_oracle_says},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, end);

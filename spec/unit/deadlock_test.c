@@ -14,8 +14,8 @@ static const char *const ab[] = {A, B};
 static fake_caller *of(uint32_t owner, fake_caller *caller) {
     zkl_contender *c = caller->contender;
     const zkl_contender *part;
-    c->context->owners[c->receiver.owner % ZKL_OWNER_SLOTS]--;
-    c->context->owners[owner % ZKL_OWNER_SLOTS]++;
+    c->context->owners[c->receiver.owner % ZKL_OWNER_SLOTS] -= c->phase == ZKL_HELD;
+    c->context->owners[owner % ZKL_OWNER_SLOTS] += c->phase == ZKL_HELD;
     for (size_t i = 0; !c->call->seal && (part = c->call->part(c, i)); i++) /* no shared node */
         ((zkl_contender *)part)->receiver.owner = owner;
     c->receiver.owner = owner;
