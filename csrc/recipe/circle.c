@@ -404,7 +404,7 @@ bool zkl_circles_find(const zkl_standing *all, size_t count, zkl_circles *found)
 }
 
 void zkl_circles_free(zkl_circles *found) {
-    for (size_t i = 0; i < found->count; i++)
+    for (size_t i = 0; found->all && i < found->count; i++)
         free(found->all[i].links);
     free(found->all);
     *found = (zkl_circles){0};
