@@ -421,15 +421,16 @@ static int entry_take_over(lua_State *L) {
 
 /* core.once_less(contender, owner, rests) -> true: its owner runs and holds it with validity left,
  * and this counts one acquire less. Or this was the last one, and the hold rests; if Lua had to
- * find the owner (true), only if `rests` is true. Nothing: the slow path decides */
+ * find the owner (true), only if `rests` is true. A ticket would end the next owner's hold. Nothing:
+ * the slow path decides */
 static int entry_once_less(lua_State *L) {
     entry *e = entry_here(L, 2);
     if (!e)
         return 0;
     if (e->count > 1 && zkl_validity(e->contender) > 0)
         e->count--;
-    else if (e->count == 1 && !e->pinned && (lua_istable(L, 2) || lua_toboolean(L, 3)) &&
-             zkl_rest(e->contender))
+    else if (e->count == 1 && !e->pinned && !e->ticket &&
+             (lua_istable(L, 2) || lua_toboolean(L, 3)) && zkl_rest(e->contender))
         e->by_resume = false;
     else
         return 0;

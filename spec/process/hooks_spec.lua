@@ -279,6 +279,24 @@ describe("an error that a hook raises", function()
     assert.equal(1, client:stats().held)
   end
 
+  it("takes nothing from the next owner of a place", function()
+    lock = client:mutex(path .. "/place", { fair = false, linger = 1000 })
+    leave_behind()
+    for _ = 1, 5 do assert(client:exists(path, PATIENCE)) end -- the client has heard that nobody waits there
+    assert(lock:acquire(PATIENCE))
+    assert.is_true(lock:release())
+    assert.is_true(lock:release()) -- what it has not received
+    local next_owner = coroutine.create(function()
+      coroutine.yield(lock:acquire(PATIENCE))
+      coroutine.yield(lock:is_held())
+      assert(lock:release())
+    end)
+    assert.is_number(select(2, coroutine.resume(next_owner)))
+    collectgarbage()
+    assert.same({ true, true }, { coroutine.resume(next_owner) })
+    assert.same({ true }, { coroutine.resume(next_owner) })
+  end)
+
   it("leaves a hold that ends with a collection, and then is nobody's", function()
     leave_behind()
     local abandoned = client:stats().abandoned
