@@ -49,8 +49,8 @@ static zkl_standing standing_of(const zkl_contender *c, const zkl_line *line, bo
 }
 
 /* Of a waiter: waiters stand in the order of their nodes, and behind them as they came those whose
- * nodes are not known. A multilock's transaction may have failed for want of a directory, so a later
- * caller is in front of it. */
+ * nodes are not known. A multilock's transaction may have failed for want of a directory, so a
+ * later caller is in front of it. */
 static int64_t place_of(const zkl_contender *part, int64_t came) {
     int32_t sequence;
     if (part->name && zkl_znode_parse(part->name, &sequence))

@@ -421,8 +421,8 @@ static int entry_take_over(lua_State *L) {
 
 /* core.once_less(contender, owner, rests) -> true: its owner runs and holds it with validity left,
  * and this counts one acquire less. Or this was the last one, and the hold rests; if Lua had to
- * find the owner (true), only if `rests` is true. A ticket would end the next owner's hold. Nothing:
- * the slow path decides */
+ * find the owner (true), only if `rests` is true. A ticket would end the next owner's hold.
+ * Nothing: the slow path decides */
 static int entry_once_less(lua_State *L) {
     entry *e = entry_here(L, 2);
     if (!e)
