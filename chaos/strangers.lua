@@ -2,7 +2,7 @@
 --- The names of nodes that strangers leave in the directories of locks: everybody who reaches the servers may, and
 --- there is nothing that they could not be called.
 --
--- What comes of it is in docs/internals/protocol.md: most names are nobody's and are not looked at; a node of this kind
+-- docs/internals/protocol.md has the results: most names are nobody's and are not looked at; a node of this kind
 -- of lock stands in the line and is waited for, if it is before one's own; one of another kind makes it a directory of
 -- the wrong kind; one that may not be read fails those who would have to wait for it.
 

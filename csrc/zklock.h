@@ -572,8 +572,8 @@ typedef struct zkl_terms {
     uint32_t permits;   /* LEASE: how many there may be */
     zkl_nanos deadline; /* of the wait */
     bool once;          /* a single try: the answer comes as soon as the servers have answered */
-    /* the host's number for the owner, up to ZKL_OWNER_MOST; 0: unknown. What one owner holds it
-     * keeps while it waits. So a join fails at once with ZKL_DEADLOCK if its wait would close a
+    /* the host's number for the owner, up to ZKL_OWNER_MOST; 0: unknown. An owner keeps its
+     * holds while it waits. So a join fails at once with ZKL_DEADLOCK if its wait would close a
      * circle of this client's owners, and no wait in the circle has a deadline; leases, a hold with
      * `max_hold`, and one taken again after zkl_rest, are in no circle. The names of its nodes show
      * the number, so that `zklock who --deadlocks` can tell which nodes of a session belong

@@ -50,7 +50,7 @@ local function is_filled(struct, items)
   return false
 end
 
---- What every version asks of the structs that may grow, as lines of the probe.
+--- The rules for structs that may grow, as lines of the probe.
 local function rules(items)
   local lines, defaults = {}, {}
   for _, item in ipairs(items) do

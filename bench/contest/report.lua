@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What came out, in tables: on the terminal, and in docs/internals/contest.md, with pictures.
+--- The results, in tables: on the terminal, and in docs/internals/contest.md, with pictures.
 --
 --   lua5.4 bench/contest/report.lua build/contest/results      writes the page once more
 

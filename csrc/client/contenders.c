@@ -32,7 +32,7 @@ static zkl_status usable(const zkl_client *client) {
     return client->session.state == ZKL_STATE_AUTH_FAILED ? ZKL_AUTH_FAILED : ZKL_OK;
 }
 
-/* What the caller has filled. */
+/* The terms as the caller has filled them. */
 typedef struct taken {
     zkl_terms terms;
     zkl_sharing sharing; /* that of the terms */

@@ -33,7 +33,7 @@ struct zkl_holder_look {
  * once more when the line was read. */
 void zkl_holder_look_begin(zkl_holder_look *look, bool anew);
 void zkl_holder_look_end(zkl_holder_look *look);
-/* Who holds with the first node of the line. */
+/* The holder by the first node of the line. */
 void zkl_owner_text(const zkl_line *line, char *text, size_t size);
 
 /* ---- for the line ---- */

@@ -6,7 +6,7 @@ local fixture = require "spec.support.fixture"
 
 local PAGES = { "docs/api-clients.md", "docs/api-locks.md", "docs/api-jobs-nodes.md" }
 
---- What the pages' examples take for granted.
+--- The names that the pages' examples take for granted.
 local BEFORE = [[
 local zklock = require "zklock"
 local client = assert(zklock.connect("127.0.0.1:2181"))

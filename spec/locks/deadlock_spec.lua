@@ -22,7 +22,7 @@ describe("a deadlock of one client's owners #once", function()
   end
 
   --- Two coroutines: one takes `a`, then `b`; the other one the other way round, with that timeout for the second lock.
-  --- What both got for the second lock, in the order in which they got it.
+  --- The results of both for the second lock, in the order in which they came.
   local function cross(a, b, timeout)
     local got, holding = {}, 0
     local function run(first, second, seconds, behind)

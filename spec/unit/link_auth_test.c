@@ -99,7 +99,7 @@ static void answer(int i, int rc) {
     library.asked[i](rc, NULL, library.asked_data[i]);
 }
 
-/* What is on its way is answered as lost, and the library connects again. */
+/* The requests on their way are answered as lost, and the library connects again. */
 static void cut(void) {
     for (int i = 0; i < library.auth_count; i++)
         answer_auth(i, ZCONNECTIONLOSS);

@@ -22,7 +22,7 @@ enum {
 
 #define WAITING_TEXT 512
 
-/* What the run asks and says while it waits (waiting.c). */
+/* The questions and the lines of a run that waits (waiting.c). */
 struct waiting {
     zkl_query *query; /* the latest, or NULL */
     zkl_nanos next;
