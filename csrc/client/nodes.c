@@ -44,7 +44,7 @@ static bool is_sensible(const zkl_op *op, bool several) {
  * path. */
 static bool take_op(const zkl_client *client, zkl_op *op, const zkl_op *given, bool several) {
     *op = (zkl_op)ZKL_OP_DEFAULTS;
-    const bool sensible = zkl_sized_take(op, given) && is_sensible(op, several);
+    const bool sensible = zkl_sized_take(op, given) && op->path && is_sensible(op, several);
     op->path = sensible ? path_of(client, op) : NULL;
     return sensible;
 }

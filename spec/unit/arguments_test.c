@@ -544,6 +544,8 @@ static void no_struct_is_without_a_size(void) {
     CHECK_INT(join_leases("/a", 1, &terms), ZKL_BAD_ARGUMENT);
     CHECK_INT(ask(&op), ZKL_BAD_ARGUMENT);
     CHECK_INT(ask_all(&op), ZKL_BAD_ARGUMENT);
+    op.size = offsetof(zkl_op, path); /* no version was so small */
+    CHECK_INT(ask(&op), ZKL_BAD_ARGUMENT);
     stats.size = 0;
     CHECK_INT(zkl_client_stats(&client, &stats), ZKL_BAD_ARGUMENT);
     CHECK_INT(zkl_client_measure(&client, &measures, &stats, NULL, 0), ZKL_BAD_ARGUMENT);
