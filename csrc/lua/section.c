@@ -4,15 +4,29 @@
  * here. */
 #include "binding.h"
 
+#include <string.h>
+
+typedef struct script_hook {
+    lua_Hook call;
+    int mask, count;
+} script_hook;
+
+static script_hook hook_of(lua_State *L) {
+    return (script_hook){lua_gethook(L), lua_gethookmask(L), lua_gethookcount(L)};
+}
+
+static void set_hook(lua_State *L, script_hook hook) {
+    lua_sethook(L, hook.call, hook.mask, hook.count);
+}
+
 /* The hook waits, and its count begins again. A hook that is set meanwhile (by a signal) stays.
  * cold: a debugger or a signal is rare, and the usual way needs few registers. */
 __attribute__((cold)) static void call_unhooked(lua_State *L, int args, int results) {
-    const lua_Hook hook = lua_gethook(L);
-    const int mask = lua_gethookmask(L), count = lua_gethookcount(L);
+    const script_hook before = hook_of(L);
     lua_sethook(L, NULL, 0, 0);
     const int status = lua_pcall(L, args, results, 0);
     if (!lua_gethook(L))
-        lua_sethook(L, hook, mask, count);
+        set_hook(L, before);
     if (status)
         lua_error(L);
 }
@@ -31,6 +45,49 @@ static int section_quietly(lua_State *L) {
     call_quietly(L, lua_gettop(L) - 1, LUA_MULTRET);
     return lua_gettop(L);
 }
+
+/* ---- a function that gives something to its caller ---- */
+
+static const char waiting_key = 'w';
+
+/* The script's hook, while it waits for a function to return. One for all threads: the next
+ * instruction puts it back, so two wait only if a host leaves a thread at that moment for another
+ * one, or if a coroutine ends with the function. */
+static script_hook *waiting_hook(lua_State *L) {
+    lua_pushlightuserdata(L, (void *)&waiting_key);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    script_hook *hook = lua_touserdata(L, -1);
+    lua_pop(L, 1);
+    return hook;
+}
+
+/* A thread that its host makes at that moment inherits this, and gets the hook as well. */
+static void put_back(lua_State *L, lua_Debug *frame) {
+    (void)frame;
+    set_hook(L, *waiting_hook(L));
+}
+
+/* The instructions until the caller's caller goes on. Up to 5.3 a tail call of a C function is
+ * followed by a return of its own. */
+#if LUA_VERSION_NUM >= 504
+#define UNTIL_RETURNED 1
+#else
+#define UNTIL_RETURNED (ZKL_IS_LUAJIT ? 1 : 2)
+#endif
+
+/* core.hand_over(fn, ...) -> as core.quietly; and the script's hook waits until the caller has
+ * returned: if it raised before that, nobody would know of what fn has given. The caller is a Lua
+ * function whose last step this is: `return hand_over(...)`. */
+static int section_hand_over(lua_State *L) {
+    section_quietly(L);
+    if (lua_gethook(L) && lua_gethook(L) != put_back) {
+        *waiting_hook(L) = hook_of(L);
+        lua_sethook(L, put_back, LUA_MASKCOUNT, UNTIL_RETURNED);
+    }
+    return lua_gettop(L);
+}
+
+/* ---- a coroutine ---- */
 
 /* As lua_resume, from 5.1 on; drops the results, except for an error. */
 static int resume(lua_State *thread, lua_State *from, int args) {
@@ -74,8 +131,13 @@ static int section_resume(lua_State *L) {
 }
 
 void zkl_open_section(lua_State *L) {
+    lua_pushlightuserdata(L, (void *)&waiting_key);
+    memset(lua_newuserdata(L, sizeof(script_hook)), 0, sizeof(script_hook));
+    lua_rawset(L, LUA_REGISTRYINDEX);
     lua_pushcfunction(L, section_quietly);
     lua_setfield(L, -2, "quietly");
+    lua_pushcfunction(L, section_hand_over);
+    lua_setfield(L, -2, "hand_over");
     lua_pushcfunction(L, section_resume);
     lua_setfield(L, -2, "resume");
 }

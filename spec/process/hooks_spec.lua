@@ -4,6 +4,7 @@
 --- A release gives back, and all are told once.
 
 local Hold = require "zklock.holds.hold"
+local core = require "zklock.core"
 local fixture = require "spec.support.fixture"
 local host = require "spec.support.host"
 local places = require "spec.memory.places"
@@ -356,6 +357,24 @@ describe("an error that a hook raises", function()
       assert.same({ true, hook, case[1], case[2] }, { acquired, fn, mask, n })
       assert.is_true(seen > before or n > 1, case[1])
       assert.is_true(lock:release())
+    end
+  end)
+
+  it("does not come before a function that gives something has returned", function()
+    local hasty, seen
+    local function give() return core.hand_over(function() return "given" end) end
+    local function hook(event)
+      hasty = hasty or event:find("return", 1, true) and debug.getinfo(2, "f").func == give
+      seen = seen + 1
+    end
+    for _, mask in ipairs { "crl", "r" } do
+      seen = 0
+      debug.sethook(hook, mask)
+      local got = give()
+      local before, now = seen, debug.gethook()
+      debug.sethook()
+      assert.same({ "given", hook, true }, { got, now, jit ~= nil or seen > before })
+      assert.falsy(hasty)
     end
   end)
 
