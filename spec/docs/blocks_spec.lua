@@ -23,7 +23,6 @@ local RUN = {
   ["docs/api-jobs-nodes.md"] = { "lua: spec/docs/api_spec.lua", "lua: spec/docs/api_spec.lua",
     "lua: spec/docs/api_spec.lua", "lua: spec/docs/api_spec.lua" },
   ["docs/jobs.md"] = { "lua: spec/docs/jobs_spec.lua", "lua: spec/docs/jobs_spec.lua",
-    "nginx: spec/docs/job_examples_spec.lua", "nginx: spec/docs/job_examples_spec.lua",
     "lua: spec/docs/jobs_spec.lua" },
   ["docs/promises.md"] = { "sql: spec/docs/promises_spec.lua", "lua: spec/docs/promises_spec.lua" },
   ["docs/nodes.md"] = { "lua: spec/docs/nodes_spec.lua", "lua: spec/docs/nodes_spec.lua",
@@ -42,9 +41,10 @@ local RUN = {
   ["docs/cookbook.md"] = { "lua: spec/docs/cookbook_spec.lua", "lua: spec/docs/cookbook_spec.lua",
     "lua: spec/docs/cookbook_spec.lua", "lua: spec/docs/cookbook_spec.lua", "lua: spec/docs/cookbook_spec.lua",
     "lua: spec/docs/cookbook_spec.lua", "lua: spec/docs/cookbook_spec.lua", "lua: spec/docs/cookbook_spec.lua",
-    "lua: spec/docs/cookbook_spec.lua", "lua: spec/docs/cookbook_spec.lua", "nginx: spec/docs/cookbook_spec.lua",
+    "lua: spec/docs/cookbook_spec.lua", "nginx: spec/docs/cookbook_spec.lua",
     "lua: spec/docs/cookbook_spec.lua", "lua: spec/docs/cookbook_spec.lua", "lua: spec/docs/cookbook_spec.lua",
     "lua: spec/docs/cookbook_spec.lua" },
+  ["docs/internals/tokens.md"] = { "lua: spec/docs/cookbook_spec.lua" },
   ["docs/operations.md"] = { "lua: spec/docs/operations_spec.lua", "lua: spec/docs/operations_spec.lua",
     "lua: spec/docs/operations_spec.lua", "sh: spec/docs/operations_spec.lua" },
   ["docs/cli.md"] = { "crontab: spec/docs/cli_spec.lua", "ini: spec/docs/cli_spec.lua",
@@ -52,9 +52,7 @@ local RUN = {
   ["docs/internals/packaging.md"] = { "sh: tools/deb_check.sh, with each package of its own", "sh: tools/rock.sh" },
   ["docs/monitoring.md"] = { "nginx: spec/docs/monitoring_spec.lua", "lua: spec/docs/monitoring_spec.lua",
     "nginx: spec/docs/monitoring_spec.lua", "nginx: spec/docs/monitoring_spec.lua",
-    "yaml: spec/docs/monitoring_spec.lua", "lua: spec/docs/monitoring_spec.lua",
-    "nginx: spec/docs/monitoring_spec.lua", "lua: spec/docs/monitoring_spec.lua",
-    "nginx: spec/docs/monitoring_spec.lua" },
+    "yaml: spec/docs/monitoring_spec.lua" },
   ["docs/tls.md"] = { "lua: spec/security/tls_spec.lua" },
   ["docs/secure.md"] = { "sh: spec/docs/servers_spec.lua", "ini: spec/docs/servers_spec.lua",
     "sh: spec/docs/servers_spec.lua", "sh: spec/docs/servers_spec.lua", "sh: spec/docs/servers_spec.lua" },
@@ -63,7 +61,7 @@ local RUN = {
 
 local function pages()
   local list = { "README.md", "CONTRIBUTING.md", "SECURITY.md", "examples/hosts/README.md",
-    "docs/internals/packaging.md" }
+    "docs/internals/packaging.md", "docs/internals/tokens.md" }
   for name in lfs.dir("docs") do
     if name:find("%.md$") then list[#list + 1] = "docs/" .. name end
   end

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
---- The recipes of docs/cookbook.md, each run as somebody would who pastes it, with stubs for what is the reader's own.
+--- The recipes of docs/cookbook.md and docs/internals/tokens.md, each run as somebody would who pastes it, with stubs
+--- for what is the reader's own.
 
 local fixture = require "spec.support.fixture"
 local folder = require "spec.support.folder"
@@ -7,7 +8,7 @@ local markdown = require "spec.support.markdown"
 local nginx = require "spec.support.nginx"
 local wait = require "spec.support.wait"
 
-local page = markdown.read("docs/cookbook.md")
+local page, tokens = markdown.read("docs/cookbook.md"), markdown.read("docs/internals/tokens.md")
 local PREAMBLE = page:below("Cookbook")[1].text
 
 describe("a recipe #once", function()
@@ -20,7 +21,7 @@ describe("a recipe #once", function()
   --- The recipe as a program: what is the reader's own before it, what looks at it behind it. Where it waits for 2 or 5
   --- seconds, it waits for so many; nil: as long as a busy machine may need.
   local function program(title, before, after, seconds)
-    local block = page:below(title)[1]
+    local block = (title == tokens.headings[2] and tokens or page):below(title)[1]
     assert.equal("lua", block.language)
     local text = block.text:gsub("(:%l+%()[25]%f[,)]", "%1" .. (seconds or here.patience))
     return PREAMBLE .. (before or "") .. "\n" .. text .. (after or "")
@@ -123,7 +124,7 @@ describe("a recipe #once", function()
   end)
 
   describe("for two locks in one transaction", function()
-    local TITLE = "Write under two locks in one transaction"
+    local TITLE = "Two locks in one transaction"
     local DATABASE = ([[
       local database = assert(require "luasql.sqlite3".sqlite3():connect(%q))
       database:execute "PRAGMA synchronous = OFF"

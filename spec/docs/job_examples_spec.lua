@@ -4,7 +4,6 @@
 local file = require "spec.support.file"
 local fixture = require "spec.support.fixture"
 local folder = require "spec.support.folder"
-local markdown = require "spec.support.markdown"
 local nginx = require "spec.support.nginx"
 local port = require "spec.support.port"
 local uv = require "luv"
@@ -36,13 +35,6 @@ describe("of the examples with jobs", function()
       end
     end, PATIENCE, text)
   end
-
-  it("are shown by the page #once", function()
-    local page = markdown.read("docs/jobs.md")
-    local blocks, conf = page:below "One worker asks, every machine knows", file.read "examples/jobs/nginx.conf"
-    assert.truthy(conf:find("\n" .. blocks[1].text, 1, true))
-    assert.truthy(conf:find(blocks[2].text:gsub("([^\n]+)", "    %1"), 1, true))
-  end)
 
   it("the late write of a leader that was stopped is refused #once #bare", function()
     local children = { start("leader.lua", 1), start("leader.lua", 1) }

@@ -128,6 +128,6 @@ describe("the dashboard and the alerts #once", function()
       local lines = ("\n" .. block):gsub("\n +", "\n")
       assert.is_truthy(text:find(lines, 1, true), block)
     end
-    assert.equal(9, count)
+    assert.equal(5, count)
   end)
 end)
