@@ -54,8 +54,10 @@ local RUN = {
     "nginx: spec/docs/monitoring_spec.lua", "nginx: spec/docs/monitoring_spec.lua",
     "yaml: spec/docs/monitoring_spec.lua" },
   ["docs/tls.md"] = { "lua: spec/security/tls_spec.lua" },
-  ["docs/secure.md"] = { "sh: spec/docs/servers_spec.lua", "ini: spec/docs/servers_spec.lua",
-    "sh: spec/docs/servers_spec.lua", "sh: spec/docs/servers_spec.lua", "sh: spec/docs/servers_spec.lua" },
+  ["docs/secure.md"] = { "sh: spec/docs/servers_spec.lua", "sh: spec/docs/servers_spec.lua",
+    "ini: spec/docs/servers_spec.lua", "sh: spec/docs/servers_spec.lua", "sh: spec/docs/servers_spec.lua",
+    "sh: spec/docs/servers_spec.lua", "sh: spec/docs/servers_spec.lua", "sh: spec/docs/servers_spec.lua",
+    "sh: spec/docs/servers_spec.lua" },
   ["docs/c.md"] = { "sh: spec/library/install_spec.lua", "c: spec/library/install_spec.lua" },
 }
 

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
---- The blocks for the operators of servers, as docs/secure.md shows them, on real servers. #once
+--- The blocks of docs/secure.md as it shows them, on real servers. Those for clients need a libzookeeper that has TLS:
+--- `make tls` builds one. #once
 
 local classpath = require "spec.support.classpath"
 local file = require "spec.support.file"
@@ -9,15 +10,29 @@ local markdown = require "spec.support.markdown"
 local process = require "spec.support.process"
 local server = require "spec.support.server"
 local uv = require "luv"
+local zklock = require "zklock"
 
 local PATIENCE = require("spec.support.wait").PATIENCE
 
 local page = markdown.read "docs/secure.md"
 
+--- A block of the page, with its places in the machine below a folder, and changed.
+---@param changes table<string, string>? patterns, each of which is there, and what stands for them
+local function shown(title, number, at, changes)
+  local text = page:below(title)[number].text:gsub("/etc/%l", at .. "%0"):gsub("/var/%l", at .. "%0")
+  for pattern, change in pairs(changes or {}) do
+    local count
+    text, count = text:gsub(pattern, change)
+    assert.is_true(count > 0, pattern)
+  end
+  return text
+end
+
 --- Runs a block of sh in a folder; what it printed.
 local function run(text, at)
   local shell = process.spawn { "sh", "-ec", text, cwd = at,
-    env = { PATH = at .. ":" .. os.getenv("PATH"), HOME = at, LUA_INIT = false, LD_PRELOAD = false } }
+    env = { PATH = at .. ":" .. os.getenv("PATH"), HOME = at, LUA_INIT = false, LD_PRELOAD = false,
+      MAKEFLAGS = false, MAKELEVEL = false } }
   shell:close_input()
   local code = shell:wait(PATIENCE)
   return code, shell:stdout(), shell:stderr()
@@ -67,11 +82,15 @@ describe("the blocks for operators of servers #once", function()
     assert.equal(1, count)
     local code, _, err = run(names, at)
     assert.equal(0, code, err)
+    code, _, err = run("mkdir -p etc/zookeeper var/lib/zookeeper\n"
+      .. shown("2. The servers", 1, at, { ["%-o zookeeper"] = "-o " .. uv.getuid() }), at)
+    assert.equal(0, code, err)
     local config = {}
-    for name, value in page:below("2. The servers")[1].text:gmatch("([%w.]+)=(%S+)") do
-      config[name] = not name:find("^server%.%d") and value:gsub("^/etc/zookeeper/tls", at) or nil
+    for name, value in shown("2. The servers", 2, at):gmatch("([%w.]+)=(%S+)") do
+      config[name] = not name:find("^server%.%d") and value or nil
     end
     assert.equal("need", config["ssl.clientAuth"])
+    assert.equal("1\n", file.read(config.dataDir .. "/myid"))
     config.dataDir, config["4lw.commands.whitelist"] = nil, nil -- the specs' own
     config.secureClientPortAddress, config.secureClientPort = "127.0.0.1", require("spec.support.port").free()
     zk = server.start { config = config }
@@ -80,7 +99,7 @@ describe("the blocks for operators of servers #once", function()
 
   it("make a server that answers clients with a certificate of its authority, and nobody else", function()
     local hosts = start_as_shown()
-    local ask, count = page:below("2. The servers")[2].text:gsub("zk1:2281", hosts)
+    local ask, count = page:below("2. The servers")[3].text:gsub("zk1:2281", hosts)
     assert.equal(1, count)
     local _, answer, why = run(ask, at)
     assert.equal("imok", answer, why)
@@ -89,14 +108,19 @@ describe("the blocks for operators of servers #once", function()
     assert.equal("", (select(2, run(stranger .. " || true", at))))
   end)
 
-  it("close the root to the application, and give it a directory with a quota", function()
-    local hosts = start_as_shown()
+  --- Runs the block of the operator; gives it.
+  local function close_the_root(hosts)
     provide_cli()
-    local block, count = page:below("3. The tree")[1].text:gsub("zk1:2281", hosts)
-    assert.equal(1, count)
+    local block = shown("3. The tree", 1, at, { ["zk1:2281"] = hosts })
     local code, out, err = run(block, at)
     assert.equal(0, code, out .. err)
     assert.matches("'x509,'CN=operator\n: cdrwa\n", out)
+    return block
+  end
+
+  it("close the root to the application, and give it a directory with a quota", function()
+    local hosts = start_as_shown()
+    local block = close_the_root(hosts)
     local as_shop = assert(block:match("^(cat .-\nEND\n)")):gsub("operator", "shop")
     local function shop(line)
       local command = "%szkCli.sh -client-configuration shop.cfg -server %s <<'END' 2>&1 || true\n%s\nEND\n"
@@ -107,5 +131,48 @@ describe("the blocks for operators of servers #once", function()
     assert.matches("Insufficient permission : /other", shop("create /other"))
     assert.matches("countHardLimit=100000\n", shop("listquota /shop"))
     assert.matches("byteHardLimit=100000000;", shop("listquota /shop"))
+  end)
+
+  if not zklock.features.tls then return end
+
+  --- Runs the three blocks for clients; what the commands of the last one say, a line each.
+  local function set_up_client(hosts)
+    local tree = uv.cwd()
+    file.write(at .. "/ld.so.conf", "include " .. at .. "/etc/ld.so.conf.d/*.conf\n")
+    local code, out, err = run("PATH=$PATH:/usr/sbin:/sbin; mkdir -p etc/ld.so.conf.d; cd " .. tree .. "\n"
+      .. shown("4. The clients", 1, at, {
+        ["^apt%-get install .-\ntools"] = "tools", ["/opt/zookeeper%-tls"] = tree .. "/build/tls",
+        ["make install"] = "make -s install DESTDIR=" .. at,
+        ["\nldconfig"] = ("%%0 -C %s/cache -f %s/ld.so.conf"):format(at, at) })
+      .. "ldconfig -p -C " .. at .. "/cache", at)
+    assert.equal(0, code, out .. err)
+    assert.equal(tree .. "/build/tls/libzookeeper_mt.so.2", out:match("libzookeeper_mt%.so%.2 [^\n]*=> (%S+)"), out)
+    code, out, err = run(shown("4. The clients", 2, at, { ["zk1:2281,zk2:2281,zk3:2281"] = hosts }), at)
+    assert.equal(0, code, out .. err)
+    local with = ("set +e; export PATH=%s/usr/local/bin:$PATH ZKLOCK_CONFIG=%s/etc/zklock.conf\n"):format(at, at)
+    local patient = { ["zklock doctor"] = "%0 --connect " .. PATIENCE }
+    code, out, err = run(with .. shown("4. The clients", 3, at, patient), at)
+    assert.same({ 0, "" }, { code, err }, out)
+    return out
+  end
+
+  it("give a client a library with TLS, and locks that are its own", function()
+    local hosts = start_as_shown()
+    close_the_root(hosts)
+    local said = {}
+    for line in set_up_client(hosts):gmatch("[^\n]+") do
+      if not line:find("^ok ") then said[#said + 1] = line:match("^warning  [^:]*: [^.]*") or line end
+    end
+    assert.same({ "warning  ACL of /: access denied", "the lock is mine" }, said)
+
+    local function connect(name)
+      local files = { ca = at .. "/ca.pem", cert = at .. "/" .. name .. ".crt", key = at .. "/" .. name .. ".key" }
+      return assert(zklock.connect(hosts, { tls = files, connect_timeout = PATIENCE, log = false }))
+    end
+    local shop, operator = connect "shop", connect "operator"
+    assert(shop:mutex("/shop/lock"):acquire(PATIENCE))
+    assert.same({ nil, "access denied" }, { operator:mutex("/shop/lock"):acquire(PATIENCE) })
+    operator:close()
+    shop:close()
   end)
 end)

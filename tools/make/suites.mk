@@ -57,7 +57,7 @@ keeper_specs = $(call specs,5.4,build,,zookeeper,spec/locks spec/session spec/fa
 neighbour_specs = $(call lua,5.4,build) $(BUSTED) --tags=neighbours $(spec_options) spec/neighbours
 # $(call tls_specs[,ARGUMENTS]). The library that is found first has TLS; the module is the same.
 tls_specs = env LD_LIBRARY_PATH=$(CURDIR)/build/tls $(call lua,5.4,build) $(BUSTED) $1 $(spec_options) \
-	spec/security/tls_spec.lua
+	spec/security/tls_spec.lua spec/docs/servers_spec.lua
 # The module with that library and OpenSSL in it.
 tls_static = $(call lua,5.4,build/static) $(BUSTED) --exclude-tags=slow $(spec_options) spec/security/tls_spec.lua
 # $(call hostile_specs,BUILD[,PROGRAM]): a thousand directories that somebody has filled who wishes us ill, below that
