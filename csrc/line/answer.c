@@ -16,7 +16,6 @@
 #include "line/recover.h"
 #include "line/send.h"
 #include "paths/watch_budget.h"
-#include "port/wire.h"
 #include "recipe/snapshot.h"
 #include "recipe/throttle.h"
 #include "recipe/znode.h"
@@ -37,9 +36,6 @@ static void take_list(zkl_line *line, const zkl_reply *reply) {
     if (!line->retry.at) /* otherwise something else was refused */
         zkl_throttle_passed(&line->common->throttle);
     line->listed = zkl_context_now(line->context);
-    line->listed_bytes = 0;
-    for (size_t i = 0; i < reply->count; i++)
-        line->listed_bytes += (uint32_t)zkl_wire_text(strlen(reply->names[i]));
     zkl_acl_check_listed(line, reply->stat);
     zkl_evaluate_list(line, reply->names, reply->count);
 }

@@ -78,7 +78,6 @@ struct zkl_line {
     bool is_sent; /* in common->sent */
     /* for leases and listeners, NONE, ARMED or LEAVING: reports when a child comes or goes */
     zkl_watch directory_watch : 8;
-    uint32_t listed_bytes;
     /* numbers the requests about watches on children */
     int32_t requests;
     zkl_nanos asked;  /* when the latest list was sent */

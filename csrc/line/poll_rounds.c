@@ -42,7 +42,7 @@ static zkl_nanos list_line(zkl_post *post) {
         return 0;
     line->list_wanted = true;
     zkl_line_settle(line);
-    return (zkl_nanos)line->listed_bytes * BYTE;
+    return (zkl_nanos)line->snapshot.listed * BYTE;
 }
 
 void zkl_poll_rounds_init(zkl_line_common *common) {

@@ -56,7 +56,7 @@ static void not_sent(zkl_listing *listing, int rc) {
 static void sum_up(zkl_listing *listing) {
     zkl_walk walk = {0};
     zkl_child *children = listing->snapshot.children;
-    size_t left = 0;
+    uint32_t left = 0;
     for (size_t i = 0; i < listing->snapshot.count; i++) {
         const zkl_child child = children[i];
         zkl_entry entry = listing->entries[i];

@@ -21,17 +21,19 @@ static int by_sequence(const void *a, const void *b) {
     return compare(x->sequence, x->name, y->sequence, y->name);
 }
 
-/* Both are sorted, so one walk finds every node that is in both. */
+/* Both are sorted, so one walk finds each node with a watch that is in both. */
 static void keep_watches(const zkl_snapshot *old, zkl_child *children, size_t count) {
-    size_t i = 0, j = 0;
-    while (i < old->count && j < count) {
-        const int order = by_sequence(&old->children[i], &children[j]);
-        if (order == 0) {
-            children[j].watch = old->children[i].watch;
-            children[j].request = old->children[i].request;
+    size_t at = 0;
+    for (size_t i = 0; i < old->count; i++) {
+        const zkl_child *child = &old->children[i];
+        if (child->watch == ZKL_WATCH_NONE)
+            continue;
+        while (at < count && by_sequence(&children[at], child) < 0)
+            at++;
+        if (at < count && by_sequence(&children[at], child) == 0) {
+            children[at].watch = child->watch;
+            children[at++].request = child->request;
         }
-        i += order <= 0;
-        j += order >= 0;
     }
 }
 
@@ -48,13 +50,18 @@ static int in_order(const void *a, const void *b) {
     return compare(x->sequence, x->name, y->sequence, y->name);
 }
 
+/* In the servers' answer, in front of each name. */
+#define LENGTH_SIZE 4
+
 /* Reads the names that belong to a lock, and returns how many there are. */
-static size_t read_names(entry *entries, const char *const *names, size_t count) {
+static size_t read_names(entry *entries, const char *const *names, size_t count, size_t *listed) {
     size_t n = 0;
+    *listed = count * LENGTH_SIZE;
     for (size_t i = 0; i < count; i++) {
         entry *e = &entries[n];
         e->name = names[i];
         e->length = strlen(names[i]);
+        *listed += e->length;
         e->kind = zkl_znode_kind(e->name, e->length, &e->sequence);
         n += e->kind != ZKL_KIND_NONE;
     }
@@ -66,14 +73,19 @@ static size_t byte_of(const entry *e, unsigned shift) {
     return (((uint32_t)e->sequence ^ UINT32_C(0x80000000)) >> shift) & 0xff;
 }
 
-/* Moves the entries in the order of that byte. Those with the same one keep their order. false: all
- * have the same. */
-static bool distribute(const entry *from, entry *to, size_t count, unsigned shift) {
+/* The bits in which two of the sequences differ. */
+static uint32_t differing(const entry *entries, size_t count) {
+    uint32_t bits = 0;
+    for (size_t i = 1; i < count; i++)
+        bits |= (uint32_t)(entries[i].sequence ^ entries[0].sequence);
+    return bits;
+}
+
+/* Moves the entries in the order of that byte. Those with the same one keep their order. */
+static void distribute(const entry *from, entry *to, size_t count, unsigned shift) {
     size_t next[256] = {0}, sum = 0;
     for (size_t i = 0; i < count; i++)
         next[byte_of(&from[i], shift)]++;
-    if (next[byte_of(from, shift)] == count)
-        return false;
     for (size_t i = 0; i < 256; i++) {
         const size_t here = next[i];
         next[i] = sum;
@@ -81,7 +93,6 @@ static bool distribute(const entry *from, entry *to, size_t count, unsigned shif
     }
     for (size_t i = 0; i < count; i++)
         to[next[byte_of(&from[i], shift)]++] = from[i];
-    return true;
 }
 
 /* From so many on they are sorted byte by byte. Room for fewer is on the stack. */
@@ -95,12 +106,14 @@ static const entry *sort(entry *entries, entry *spare, size_t count) {
         qsort(entries, count, sizeof *entries, in_order);
         return entries;
     }
+    const uint32_t differ = differing(entries, count);
     for (unsigned shift = 0; shift < 32; shift += 8) {
-        if (distribute(entries, spare, count, shift)) {
-            entry *sorted = spare;
-            spare = entries;
-            entries = sorted;
-        }
+        if (!(differ >> shift & 0xff))
+            continue;
+        distribute(entries, spare, count, shift);
+        entry *sorted = spare;
+        spare = entries;
+        entries = sorted;
     }
     for (size_t i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count && entries[end].sequence == entries[i].sequence;)
@@ -133,7 +146,8 @@ bool zkl_snapshot_take(zkl_snapshot *snapshot, const char *const *names, size_t 
     entry *entries = count < MANY ? few : malloc(2 * count * sizeof *entries);
     if (!entries)
         return false;
-    const size_t n = read_names(entries, names, count);
+    size_t listed;
+    const size_t n = read_names(entries, names, count, &listed);
     zkl_child *children = children_of(sort(entries, entries + count, n), n);
     if (entries != few)
         free(entries);
@@ -143,7 +157,8 @@ bool zkl_snapshot_take(zkl_snapshot *snapshot, const char *const *names, size_t 
     zkl_verdict_prepare(children, n);
     zkl_snapshot_clear(snapshot);
     snapshot->children = snapshot->room = children;
-    snapshot->count = n;
+    snapshot->count = (uint32_t)n;
+    snapshot->listed = (uint32_t)listed;
     return true;
 }
 
@@ -199,7 +214,7 @@ void zkl_snapshot_remove(zkl_snapshot *snapshot, size_t index) {
 }
 
 void zkl_snapshot_remove_mine(zkl_snapshot *snapshot) {
-    size_t kept = 0;
+    uint32_t kept = 0;
     for (size_t i = 0; i < snapshot->count; i++) {
         if (!snapshot->children[i].mine)
             snapshot->children[kept++] = snapshot->children[i];

@@ -90,34 +90,40 @@ static zkl_kind marker_at_end(const char *text, size_t length) {
     return ZKL_KIND_NONE;
 }
 
-enum { DIGITS_MOST = 10 };
+/* The value of so many digits; -1: something else is among them. */
+static int64_t value_of(const char *text, size_t digits) {
+    int64_t value = 0;
+    for (size_t i = 0; i < digits; i++) {
+        const unsigned digit = (unsigned char)text[i] - (unsigned)'0';
+        if (digit > 9)
+            return -1;
+        value = value * 10 + digit;
+    }
+    return value;
+}
+
+enum { DIGITS_LEAST = 9, DIGITS_MOST = 10 };
 
 /* The servers print the sequence with "%010d": ten digits, or after the counter's overflow a minus
  * and at least nine digits. */
 zkl_kind zkl_znode_kind(const char *name, size_t length, int32_t *sequence) {
-    const char *const end = name + length, *number = end;
-    const char *const first = length > DIGITS_MOST ? end - DIGITS_MOST - 1 : name;
-    while (number > first && is_digit(number[-1]))
-        number--;
-    const size_t digits = (size_t)(end - number), head = length - digits;
-    if (digits < DIGITS_MOST - 1)
+    if (length <= DIGITS_MOST)
         return ZKL_KIND_NONE;
-    int64_t value = 0;
-    for (; number < end; number++)
-        value = value * 10 + (*number - '0');
-    zkl_kind kind = marker_at_end(name, head);
-    if (kind && digits == DIGITS_MOST && value <= INT32_MAX) {
+    const bool ten = is_digit(name[length - DIGITS_MOST]);
+    const size_t digits = ten ? DIGITS_MOST : DIGITS_LEAST, head = length - digits;
+    const int64_t value = value_of(name + head, digits);
+    if (value < 0 || is_digit(name[head - 1]))
+        return ZKL_KIND_NONE;
+    const zkl_kind kind = ten && value <= INT32_MAX ? marker_at_end(name, head) : ZKL_KIND_NONE;
+    if (kind) {
         *sequence = (int32_t)value;
         return kind;
     }
-    if (head == 0 || name[head - 1] != '-' || digits > DIGITS_MOST)
-        return ZKL_KIND_NONE;
-    kind = marker_at_end(name, head - 1);
-    const bool padded = digits == DIGITS_MOST && value < INT64_C(1000000000);
-    if (value == 0 || padded || -value < INT32_MIN)
+    const bool padded = ten && value < INT64_C(1000000000);
+    if (name[head - 1] != '-' || value == 0 || padded || -value < INT32_MIN)
         return ZKL_KIND_NONE;
     *sequence = (int32_t)-value;
-    return kind;
+    return marker_at_end(name, head - 1);
 }
 
 zkl_kind zkl_znode_parse(const char *name, int32_t *sequence) {

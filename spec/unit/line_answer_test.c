@@ -223,7 +223,7 @@ static void what_a_list_takes_is_counted(void) {
     fake_caller *p = fake_holder(two);
     fake_waiter(one);
     const size_t name = strlen(strrchr(fake_node_of(p), '/') + 1);
-    CHECK_INT(zkl_lines_find(&one->lines, LINE)->listed_bytes, 2 * (4 + name));
+    CHECK_INT(zkl_lines_find(&one->lines, LINE)->snapshot.listed, 2 * (4 + name));
 }
 
 /* A waiter of ours asks about the node before the client knows that it is its own. The node is gone
