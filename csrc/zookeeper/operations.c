@@ -65,7 +65,7 @@ static void on_made(int rc, const char *path, const struct Stat *stat, const voi
     zkl_outgoing_request *r = (zkl_outgoing_request *)data;
     answer_with(r, (zkl_reply){.rc = rc, .path = path}, stat,
                 rc == ZOK && stat && stat->czxid > 0 &&
-                    zkl_outgoing_request_is_made(path, r->path, r->sequence));
+                    zkl_outgoing_request_is_made(path, r->room, r->sequence));
 }
 
 static void on_stat(int rc, const struct Stat *stat, const void *data) {
@@ -117,7 +117,7 @@ static void on_read(int rc, const char *value, int length, const struct Stat *st
     (void)length;
     zkl_outgoing_request *r = (zkl_outgoing_request *)data;
     const bool heard = rc == ZOK || zkl_status_unknown(rc);
-    on_made(heard ? rc : ZKL_CORRUPT, r->load, stat, r);
+    on_made(heard ? rc : ZKL_CORRUPT, r->made, stat, r);
 }
 
 /* The answer has no Stat. */
@@ -125,7 +125,7 @@ static void on_path(int rc, const char *path, const void *data) {
     static const struct Stat none;
     zkl_outgoing_request *r = (zkl_outgoing_request *)data;
     answer_with(r, (zkl_reply){.rc = rc, .path = path}, &none,
-                rc == ZOK && zkl_outgoing_request_is_made(path, r->path, r->sequence));
+                rc == ZOK && zkl_outgoing_request_is_made(path, r->room, r->sequence));
 }
 
 /* A read of the node completes the answer. If that fails, no more is known than of a create that
@@ -133,9 +133,8 @@ static void on_path(int rc, const char *path, const void *data) {
 static void on_path_to_read(int rc, const char *path, const void *data) {
     zkl_outgoing_request *r = (zkl_outgoing_request *)data;
     if (rc == ZOK) {
-        r->load = path ? strdup(path) : NULL;
-        r->unload = free;
-        rc = r->load ? zoo_awget(r->link->handle, r->load, NULL, NULL, on_read, r) : ZKL_CORRUPT;
+        r->made = path ? strdup(path) : NULL;
+        rc = r->made ? zoo_awget(r->link->handle, r->made, NULL, NULL, on_read, r) : ZKL_CORRUPT;
         if (rc == ZOK)
             return;
     }
@@ -181,10 +180,11 @@ static zkl_reach reach_of(zkl_op_kind kind) {
 static int perform(zkl_port *port, const zkl_op *op, bool watch, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
     zhandle_t *handle = link->handle;
-    zkl_outgoing_request *r = zkl_outgoing_request_about(link, back, reach_of(op->kind),
-                                                         op->kind == ZKL_OP_CREATE ? op->path : "");
+    const size_t room = op->kind == ZKL_OP_CREATE ? strlen(op->path) + 1 : 0;
+    zkl_outgoing_request *r = zkl_outgoing_request_new(link, back, reach_of(op->kind), room);
     if (!r)
         return ZMARSHALLINGERROR;
+    memcpy(r->room, op->path, room);
     const watcher_fn fn = watch ? zkl_outgoing_request_watched : NULL;
     switch (op->kind) {
     case ZKL_OP_GET:
@@ -219,7 +219,7 @@ typedef struct part {
     bool sequence;
 } part;
 
-/* The buffers for a transaction's answer. They are one piece of memory: in the order of their
+/* The buffers for a transaction's answer, in the room of its request: in the order of their
  * alignment, behind `outcomes`. The library reads the ops only during the call. */
 typedef struct transaction {
     size_t count;
@@ -266,15 +266,16 @@ static void add(transaction *t, size_t i, const zkl_op *op, char *text) {
     zoo_check_op_init(&t->ops[i], op->path, op->version);
 }
 
-/* NULL: no memory */
-static transaction *transaction_new(const zkl_op *ops, size_t count) {
+static size_t room_of(const zkl_op *ops, size_t count) {
     size_t bytes = sizeof(transaction) + count * (sizeof(zkl_op_result) + sizeof(part) +
                                                   sizeof(zoo_op_t) + sizeof(zoo_op_result_t));
     for (size_t i = 0; i < count; i++)
         bytes += text_of(&ops[i]);
-    transaction *t = calloc(1, bytes);
-    if (!t)
-        return NULL;
+    return bytes;
+}
+
+/* `t` is zeros. */
+static void fill(transaction *t, const zkl_op *ops, size_t count) {
     t->count = count;
     t->parts = (void *)(t->outcomes + count);
     t->ops = (void *)(t->parts + count);
@@ -284,7 +285,6 @@ static transaction *transaction_new(const zkl_op *ops, size_t count) {
         add(t, i, &ops[i], text);
         text += text_of(&ops[i]);
     }
-    return t;
 }
 
 static bool sets(const zoo_op_t *op) {
@@ -309,7 +309,7 @@ static int outcome_of(const zoo_op_result_t *result) {
 
 static void on_transaction(int rc, const void *data) {
     zkl_outgoing_request *r = (zkl_outgoing_request *)data;
-    transaction *t = r->load;
+    transaction *t = (transaction *)r->room;
     zkl_reply reply = {.rc = rc == ZOK && !is_whole(t) ? ZKL_CORRUPT : rc};
     for (size_t i = 0; i < t->count; i++)
         t->outcomes[i] = (zkl_op_result){
@@ -324,14 +324,12 @@ static void on_transaction(int rc, const void *data) {
 
 static int transact(zkl_port *port, const zkl_op *ops, size_t count, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
-    zkl_outgoing_request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_QUORUM);
+    zkl_outgoing_request *r =
+        zkl_outgoing_request_new(link, back, ZKL_REACH_QUORUM, room_of(ops, count));
     if (!r)
         return ZMARSHALLINGERROR;
-    transaction *t = transaction_new(ops, count);
-    if (!t)
-        return zkl_outgoing_request_sent(r, ZMARSHALLINGERROR);
-    r->load = t;
-    r->unload = free;
+    transaction *t = (transaction *)r->room;
+    fill(t, ops, count);
     return zkl_outgoing_request_transact(r, (int)count, t->ops, t->results, on_transaction);
 }
 
@@ -344,7 +342,7 @@ static void on_string(int rc, const char *value, const void *data) {
 
 static int sync_path(zkl_port *port, const char *path, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
-    zkl_outgoing_request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_LEADER);
+    zkl_outgoing_request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_LEADER, 0);
     return r ? zkl_outgoing_request_sent(r, zoo_async(link->handle, path, on_string, r))
              : ZMARSHALLINGERROR;
 }
@@ -360,7 +358,7 @@ static void on_nothing(int rc, const struct Stat *stat, const void *data) {
  * library uses it as the completion. */
 static int unwatch(zkl_port *port, const char *path, bool list, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
-    zkl_outgoing_request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_SERVER);
+    zkl_outgoing_request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_SERVER, 0);
     if (!r)
         return ZMARSHALLINGERROR;
     if (!zkl_context_knows(link->context, ZKL_EXTRA_UNWATCH))

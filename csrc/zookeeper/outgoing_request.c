@@ -1,34 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 #include "zookeeper/outgoing_request.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-zkl_outgoing_request *zkl_outgoing_request_about(zkl_link *link, zkl_return back, zkl_reach reach,
-                                                 const char *path) {
-    const size_t size = strlen(path) + 1;
-    zkl_outgoing_request *r = calloc(1, sizeof *r + size);
+/* With malloc: calloc takes nothing from the allocator's cache of the thread. */
+zkl_outgoing_request *zkl_outgoing_request_new(zkl_link *link, zkl_return back, zkl_reach reach,
+                                               size_t room) {
+    zkl_outgoing_request *r = malloc(sizeof *r + room);
     if (!r)
         return NULL;
-    memcpy(r->path, path, size);
-    r->link = link;
-    r->back = back;
-    r->reach = reach;
-    r->handed = link->clock->now();
+    *r = (zkl_outgoing_request){
+        .link = link,
+        .back = back,
+        .handed = link->clock->now(),
+        .reach = reach,
+    };
+    memset(r->room, 0, room);
     pthread_mutex_lock(&link->mutex);
     zkl_list_append(&link->requests, &r->item);
     pthread_mutex_unlock(&link->mutex);
     return r;
 }
 
-zkl_outgoing_request *zkl_outgoing_request_new(zkl_link *link, zkl_return back, zkl_reach reach) {
-    return zkl_outgoing_request_about(link, back, reach, "");
-}
-
 static void free_memory(zkl_outgoing_request *r) {
-    if (r->unload)
-        r->unload(r->load);
+    free(r->made);
     free(r);
 }
 

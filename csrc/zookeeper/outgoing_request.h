@@ -7,6 +7,8 @@
 #include "recipe/validity.h"
 #include "zookeeper/link_state.h"
 
+#include <stddef.h>
+
 /* The library returns it once, unless the handle is closed before. */
 typedef struct zkl_outgoing_request {
     zkl_list_item item; /* link->requests */
@@ -15,17 +17,15 @@ typedef struct zkl_outgoing_request {
     zkl_nanos handed;
     zkl_reach reach;
     zkl_extra extra;
-    void *load; /* a buffer for a longer answer; `unload` frees it */
-    void (*unload)(void *load);
+    char *made;    /* of a create whose answer has no Stat: the created path, while it is read */
     bool sequence; /* of a create: the servers append a number */
-    char path[];   /* of a create */
+    /* what its answer needs: of a create the path, of a transaction the buffers */
+    _Alignas(max_align_t) char room[];
 } zkl_outgoing_request;
 
-/* NULL: no memory. */
-zkl_outgoing_request *zkl_outgoing_request_new(zkl_link *link, zkl_return back, zkl_reach reach);
-/* Copies the path. */
-zkl_outgoing_request *zkl_outgoing_request_about(zkl_link *link, zkl_return back, zkl_reach reach,
-                                                 const char *path);
+/* With so many bytes of room, which are 0. NULL: no memory. */
+zkl_outgoing_request *zkl_outgoing_request_new(zkl_link *link, zkl_return back, zkl_reach reach,
+                                               size_t room);
 /* The result of handing it over. If the library did not take the request, it will not return it,
  * and this frees it. Returns rc. */
 int zkl_outgoing_request_sent(zkl_outgoing_request *r, int rc);
