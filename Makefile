@@ -73,7 +73,7 @@ help:
 	@echo '  make duel    the same commands under zklock run, etcdctl lock and flock, for a minute: for how long do two run at once?'
 	@echo '  make screenshot  docs/images/locks.png, the picture of the page for operators'
 	@echo '  make contest every way that people lock today, what it costs and what it breaks: QUICK=1 PEERS="flock etcd"'
-	@echo '  make picture draws docs/demo.svg, what make demo shows on a terminal'
+	@echo '  make picture draws docs/demo.svg and docs/images/run.svg: what make demo and zklock run show on a terminal'
 	@echo '  make deb     the Debian packages: build/deb'
 	@echo '  make deb-check  installs them in a fresh minimal Debian, takes locks, upgrades and purges them: as root'
 	@echo '  make image   the images of Dockerfile with buildah, on a debootstrap, and runs them: as root'
@@ -347,6 +347,9 @@ picture: deps
 		$(LUA_5.4) examples/flash_sale/demo.lua </dev/null >build/demo.shown
 	@$(LUA_5.4) tools/picture.lua 'make demo: a flash sale of 200 items, without and with the lock' \
 		<build/demo.shown >docs/demo.svg
+	@$(submake) $(B)/zklock
+	@env $(call lua,5.4) tools/run_picture.lua >build/run.shown
+	@$(LUA_5.4) tools/picture.lua 'zklock run: the wait of a second machine' <build/run.shown >docs/images/run.svg
 
 build/bench/floor: bench/floor.c
 	@mkdir -p $(@D) && echo "CC $@"

@@ -72,7 +72,7 @@ for goal; do
     contest) wanted="$wanted $cc $lua54 $specs $curator $golang $etcd $rivals" ;;
     chaos) wanted="$wanted $cc $lua54 $server lua-luv lua-socket" ;;
     demo) wanted="$wanted $cc $lua54 $server lua-luv lua-sql-sqlite3" ;;
-    picture) wanted="$wanted $cc $lua54 $server lua-luv lua-sql-sqlite3 python3|/usr/bin/python3" ;;
+    picture) wanted="$wanted $cc $lua54 $server lua-luv lua-socket lua-sql-sqlite3 python3|/usr/bin/python3" ;;
     recorder) wanted="$wanted $cc $lua54 $server lua-luv lua-socket" ;;
     coverage) wanted="$wanted $cc $lua54" ;;
     mutants) wanted="$wanted $cc $lua54 $mutants" ;;

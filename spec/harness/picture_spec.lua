@@ -54,4 +54,11 @@ describe("tools/picture.lua #once", function()
     assert.matches('fill="#ff7b72"[^>]*>%d+</text>\n<text [^>]*fill="#7ee787"[^>]*>0</text>', svg)
     assert.is_truthy(file.read "README.md":find("](docs/demo.svg)", 1, true))
   end)
+
+  it("has drawn the picture of zklock run, which waits for the holder that zklock who has shown", function()
+    local svg = file.read "docs/images/run.svg"
+    assert.matches(" lock holds db7:4242<", svg)
+    assert.matches(">waiting for /deploy/shop: 2nd of 2, held by db7:4242, 7 s</text>\n</svg>", svg)
+    assert.is_truthy(file.read "docs/cli.md":find("](images/run.svg)", 1, true))
+  end)
 end)
