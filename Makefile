@@ -43,7 +43,7 @@ Q = @
 
 help:
 	@echo 'These first install what they need, and say so before; make DEPS= test installs nothing:'
-	@echo '  make demo    a flash sale with and without the lock, in under a minute'
+	@echo '  make demo    a flash sale with and without the lock, in 40 seconds to 4 minutes'
 	@echo '  make test    each promise once: the C unit tests, the simulation, the specs under Lua 5.4, those of nginx and of the neighbours; SPECS=spec/locks: only those, under LUAS=5.1'
 	@echo '  make test-all  the rest: the specs under every other Lua, failing allocations, TLS, rocks, tools, chaos'
 	@echo '  make steady  make test until it has passed RUNS=20 times in a row beside LOAD=0 busy loops; STEADY=FILE keeps what has passed, and the next call goes on there'
