@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --- guard: an object that stands for a hold, and releases it when its block ends or when Lua
 --- collects it.
+local Hold = require "zklock.holds.hold"
 local check = require "zklock.base.check"
-local core = require "zklock.core"
 local finalizer = require "zklock.base.finalizer"
 
 ---@class zklock.Guard
@@ -34,30 +34,19 @@ function guard.new()
   return setmetatable({ claim = claim, finalizer = finalizer(claim, collected) }, Guard)
 end
 
---- The claim stays open until the release is known to have happened, or to be impossible.
-local function release(claim, failed)
-  if not claim.open then return true end
-  local hold, ok = claim.hold, false
-  local err = hold:is_over()
-  if not err then ok, err = hold:release(failed) end
-  claim.open = false
-  if ok then return true end
-  return nil, err
-end
-
 --- Releases; a second call does nothing and answers true.
 ---@return boolean? ok
 ---@return string? err "unknown": released with validity 0, so nobody can say whether it was still held; "lost",
 ---  "closed", "forked"
 function Guard:release()
   check.self(self, Guard, "guard:release")
-  return core.quietly(release, self.claim)
+  return Hold.close(self.claim)
 end
 
 --- Releases after an error: work under the lock may go on.
 ---@private
 function Guard:give_up()
-  return core.quietly(release, self.claim, true)
+  return Hold.close(self.claim, true)
 end
 
 ---@private

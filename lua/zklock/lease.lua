@@ -2,8 +2,8 @@
 --- lease: a grant of a semaphore. A lease is its own owner. If the script drops it, it is released
 --- when Lua collects it. A lease that is taken while a host serves a request (nginx) ends with that
 --- request.
+local Hold = require "zklock.holds.hold"
 local check = require "zklock.base.check"
-local core = require "zklock.core"
 local node_requests = require "zklock.nodes.node_requests"
 local owner = require "zklock.owners.owner"
 local text = require "zklock.base.text"
@@ -28,24 +28,13 @@ function Lease:bind(hold)
   self.hold = hold
 end
 
---- As a guard's: the lease stays open until it is known to be released or lost.
-local function release(lease)
-  if not lease.open then return true end
-  local hold, ok = lease.hold, false
-  local err = hold:is_over()
-  if not err then ok, err = hold:release() end
-  lease.open = false
-  if ok then return true end
-  return nil, err
-end
-
 --- Releases; a second call does nothing and answers true.
 ---@return boolean? ok
 ---@return string? err "unknown": released with validity 0, so nobody can say whether it was still held; "lost",
 ---  "closed", "forked"
 function Lease:release()
   check.self(self, Lease, "lease:release")
-  return core.quietly(release, self)
+  return Hold.close(self)
 end
 
 --- The host's request for which it was taken has ended: so does the lease.

@@ -57,7 +57,7 @@ end
 function ClientHolds:desert()
   local list = self.all.list
   for place = self.all.count, 1, -1 do
-    if list[place] then quietly(list[place].desert, list[place]) end
+    if list[place] then list[place]:desert() end
   end
 end
 

@@ -293,17 +293,8 @@ local ENDINGS = {
   abandoned = { state = "released", drops = true, err = "cancelled", wakes = true },
 }
 
---- Ends the hold: from then on its owner does not have it. If this raises, the state is unchanged,
---- and the caller calls it again.
----
---- `refused`: the engine answered an error. `released`: given back. `rested`: given back the short
---- way (`lock.lua`). `lost`: the session ended, or the node is gone. `cancelled`: the request was
---- cancelled, or an error was raised into the wait. `unreceived`: no call has received it in time.
---- `declined`: its request was cancelled after the grant, and has given it back. `deserted`:
---- the coroutine or the request that waits has ended. `abandoned`: the owner has ended without giving
---- it back.
----@param reason string one of these
-function Hold:finish(reason)
+local function finish(self, reason)
+  if self.state ~= "waiting" and self.state ~= "held" then return end
   local how, contender, lock_path = ENDINGS[reason], self.contender, self.lock_path
   local client, who = lock_path.client, self.whose[1]
   if how.drops then self:drop() end
@@ -321,6 +312,20 @@ function Hold:finish(reason)
   self.state = how.state
   if how.quits_last then contender:quit() end
   if how.wakes then self:wake() end
+end
+
+--- Ends the hold: from then on its owner does not have it. If this raises (no memory), the state is
+--- unchanged, and the caller calls it again. A hold that has ended stays as it is.
+---
+--- `refused`: the engine answered an error. `released`: given back. `rested`: given back the short
+--- way (`lock.lua`). `lost`: the session ended, or the node is gone. `cancelled`: the request was
+--- cancelled, or an error was raised into the wait. `unreceived`: no call has received it in time.
+--- `declined`: its request was cancelled after the grant, and has given it back. `deserted`:
+--- the coroutine or the request that waits has ended. `abandoned`: the owner has ended without giving
+--- it back.
+---@param reason string one of these
+function Hold:finish(reason)
+  quietly(finish, self, reason)
 end
 
 --- The C core has given the hold back and Lua does not know yet: on the fast path (`lock.lua`), or
@@ -368,10 +373,33 @@ function Hold:release(failed)
     dispatcher:take_early()
   elseif err == "lost" then
     self:finish("lost")
+  elseif contender:given_back() then -- by a release that an error has interrupted
+    self:finish("rested")
+    return true
   else
     dispatcher:unkeep(self)
   end
   return ok, err
+end
+
+local function close(claim, failed)
+  if not claim.open then return true end
+  local hold, ok = claim.hold, false
+  local err = hold:is_over()
+  if not err then ok, err = hold:release(failed) end
+  claim.open = false
+  if ok then return true end
+  return nil, err
+end
+
+--- Releases for a guard or a lease; a second call does nothing and answers true. It stays open until the
+--- release is known to have happened, or to be impossible.
+---@param claim { open: boolean, hold: zklock.Hold }
+---@param failed boolean? as of `Hold:release`
+---@return boolean? ok
+---@return string? err
+function Hold.close(claim, failed)
+  return quietly(close, claim, failed)
 end
 
 --- Why there was no room for its nodes, if that is what `err` says.
@@ -425,13 +453,9 @@ function Hold:is_nobodys()
   return self.dropped or self.contender:forsaken()
 end
 
-local function lose(hold)
-  if hold.state == "held" then hold:finish(hold:is_nobodys() and "abandoned" or "lost") end
-end
-
 --- The engine has answered that it is not held. If that is so because the owner was collected, nobody has lost it.
 function Hold:lose()
-  quietly(lose, self)
+  if self.state == "held" then self:finish(self:is_nobodys() and "abandoned" or "lost") end
 end
 
 --- For `zklock.Relays`: who refers to its owner.

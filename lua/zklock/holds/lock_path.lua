@@ -1,11 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --- lock_path: what the owners of one client hold or wait for at one path. All handles of that path share it, so
 --- reentrancy and exclusion span them.
-local core = require "zklock.core"
 local each = require "zklock.base.each"
 local owner = require "zklock.owners.owner"
-
-local quietly = core.quietly
 
 --- Stands for a list that does not exist yet. Nothing writes into it.
 local NONE = {}
@@ -122,11 +119,11 @@ function LockPath:of(who)
   self:settle()
   local hold = self.by_owner[who] or self.by_ending_owner[who]
   if hold and hold:is_nobodys() then
-    quietly(hold.abandon, hold)
+    hold:abandon()
     return nil
   end
   if hold and hold.state == "held" and not hold.contender:held() and not self.client.native:unusable() then
-    if not quietly(hold.end_rest, hold) then hold:lose() end
+    if not hold:end_rest() then hold:lose() end
     return nil
   end
   return hold

@@ -71,7 +71,7 @@ local function reap(self, most)
     if at == 0 then return end
     self.at = at
     local hold = all.list[at]
-    if not hold.contender:given_back() then
+    if hold and not hold.contender:given_back() then
       if was_not_received(hold) then hold:finish("cancelled") elseif has_ended(hold) then hold:finish("abandoned") end
     end
   end
@@ -80,7 +80,7 @@ end
 --- Checks so many owners, each in turn, and gives back the holds of those that have ended.
 ---@param most number
 function Relays:reap(most)
-  if self.all.count > 0 then quietly(reap, self, most) end
+  if self.all.count > 0 then reap(self, most) end
 end
 
 --- The host's request has ended: gives back what it has taken over and not released.

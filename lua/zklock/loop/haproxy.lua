@@ -49,14 +49,14 @@ local spare_most = hap.thread == 0 and 0 or SPARE_MOST
 local to_call = {} -- by the tasks that have not begun, one by each of them
 
 local function call_one()
-  local fn = quietly(table.remove, to_call, 1)
+  local fn = table.remove(to_call, 1)
   if fn then return fn() end
 end
 
 --- Calls fn in a task of its own. HAProxy 2.6 never lets go of the function of a task, so all tasks have
 --- the same one: otherwise what fn refers to, a request or a lease, would never be collected.
 local function begin_task(fn)
-  quietly(table.insert, to_call, fn)
+  table.insert(to_call, fn)
   local ok, err = pcall(hap.register_task, call_one)
   if ok then return end
   if to_call[#to_call] == fn then quietly(table.remove, to_call) end
@@ -131,7 +131,7 @@ end
 --- Other coroutines run meanwhile. nil: there is no descriptor left, for example.
 local function take_bell()
   if is_stopping then return nil end
-  local bell = quietly(table.remove, spare)
+  local bell = table.remove(spare)
   if bell then return bell end
   local ok, made = pcall(new_bell)
   return ok and made or nil
@@ -160,7 +160,7 @@ Host.__index = Host
 --- Begins the callbacks. A task is made here, in a coroutine of HAProxy's: made in another one, it
 --- would belong to another Lua state.
 function Host:begin()
-  while self.due[1] do begin_task(quietly(table.remove, self.due, 1)) end
+  while self.due[1] do begin_task(table.remove(self.due, 1)) end
 end
 
 --- Takes the events.

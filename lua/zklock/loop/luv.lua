@@ -150,7 +150,7 @@ function luv.wait(client, waiter)
   listen(client.host)
   local ok, err = yields.protected(await, waiter)
   if ok then return end
-  quietly(leave, waiter)
+  leave(waiter)
   error(err, 0)
 end
 

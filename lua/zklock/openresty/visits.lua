@@ -27,7 +27,6 @@ local has_ended = ffi.cast("bool (*)(void *)", calls.ended)
 local announce = ffi.cast("void (*)(void *, bool)", calls.announce)
 local lend = ffi.cast("void *(*)(void *)", calls.lend)
 local renew = ffi.cast("void *(*)(void *)", calls.renew)
-local quietly = core.quietly
 local HANDLER = ffi.cast(ADDRESS, ffi.cast(POINTER, calls.finish))
 
 --- A tag without a subject: the dispatcher drops its events.
@@ -333,7 +332,7 @@ function Visit:finish()
   local client = visits.back[1]
   if client then
     if own and own._number then client.lifetimes:abandon(own) end
-    if own and own.relays > 0 then quietly(client.holds.relays.abandon, client.holds.relays, own) end
+    if own and own.relays > 0 then client.holds.relays:abandon(own) end
     for _, owner in each(self.owners or NONE) do client.lifetimes:abandon(owner) end
     for request in each(self.requests or NONE) do request:abandon() end
   end

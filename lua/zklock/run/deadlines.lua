@@ -1,7 +1,9 @@
 -- SPDX-License-Identifier: MIT
 --- deadlines: when to wake each of a client's waiters, soonest first: a binary heap. Each waiter
---- knows its position, so removing one allocates nothing. Call the methods inside `core.quietly`: a
---- debug hook that raises between two steps would leave the heap out of order.
+--- knows its position, so removing one allocates nothing. A debug hook that raises between two steps
+--- would leave the heap out of order, so none runs meanwhile.
+local quietly = require("zklock.core").quietly
+
 ---@class zklock.Deadlines
 ---@field private list zklock.Waiter[]
 ---@field private count integer
@@ -40,9 +42,7 @@ local function sink(list, count, place, waiter)
   put(list, place, waiter)
 end
 
---- Adds a waiter, which must not be in the heap.
----@param moment number when to wake it, on the clock of core.now()
-function Deadlines:add(waiter, moment)
+local function add(self, waiter, moment)
   local count = self.count + 1
   self.list[count] = waiter -- if this raises for want of memory, nothing has changed
   self.count = count
@@ -50,8 +50,13 @@ function Deadlines:add(waiter, moment)
   rise(self.list, count, waiter)
 end
 
---- Removes a waiter from its heap, if it is in one.
-function Deadlines.remove(waiter)
+--- Adds a waiter, which must not be in the heap.
+---@param moment number when to wake it, on the clock of core.now()
+function Deadlines:add(waiter, moment)
+  quietly(add, self, waiter, moment)
+end
+
+local function remove(waiter)
   local self, place = waiter._deadlines, waiter._rank
   if not self then return end
   local list, count = self.list, self.count
@@ -64,6 +69,11 @@ function Deadlines.remove(waiter)
   else
     sink(list, count - 1, place, last)
   end
+end
+
+--- Removes a waiter from its heap, if it is in one.
+function Deadlines.remove(waiter)
+  if waiter._deadlines then quietly(remove, waiter) end
 end
 
 --- The soonest moment, or nil.

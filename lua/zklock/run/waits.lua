@@ -303,7 +303,7 @@ end
 --- The same for a wait with no other owner: an error that is raised into it leaves nothing behind.
 function Waits:wait_alone(waiter)
   local ok, err = (waiter.parks and yields.protected or self.protected)(self.wait, self, waiter)
-  quietly(Deadlines.remove, waiter)
+  Deadlines.remove(waiter)
   if ok then return end
   quietly(self.unpark, self)
   error(err, 0)
@@ -414,19 +414,15 @@ function Waits.new_alarm(fire)
   return { fire = fire, _deadlines = false, _rank = false, _moment = 0 }
 end
 
-local function ring_at(self, moment, alarm)
+--- Sets when the alarm fires, once.
+function Waits:ring_at(moment, alarm)
   Deadlines.remove(alarm)
   add_deadline(self, alarm, moment)
 end
 
---- Sets when the alarm fires, once.
-function Waits:ring_at(moment, alarm)
-  quietly(ring_at, self, moment, alarm)
-end
-
 --- The alarm does not fire.
 function Waits:call_off(alarm) -- luacheck: ignore 212
-  quietly(Deadlines.remove, alarm)
+  Deadlines.remove(alarm)
 end
 
 -- ---- sleep
@@ -441,7 +437,7 @@ local function set_moment(self, waiter, moment)
   if self:parkable(waiter.parks) or loop == blocking then
     waiter.deadline = moment
   elseif loop.watch then
-    quietly(add_deadline, self, waiter, moment)
+    add_deadline(self, waiter, moment)
   else
     waiter.deadline = math.max(moment, core.now() + ONE_TURN)
   end
