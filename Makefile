@@ -163,7 +163,7 @@ test-all: deps
 		'rock=tools/rock.sh $(LUAS)' \
 		'chaos=$(call lua,5.4,build/checked) chaos/run.lua $(CHAOS) $(SEED)' \
 		'memory=$(memory_asan)' \
-		$(foreach version,$(MEMORY_LUAS),'memory-$(version)=$(call memory,$(version),build,script callbacks state)') \
+		$(foreach version,$(MEMORY_LUAS),'memory-$(version)=$(call memory,$(version),build,script state)') \
 		$(call shared,tools,2,$(call specs,5.4,build,,,spec/harness)) \
 		$(foreach version,$(filter-out 5.4,$(LUAS)),$(call shared,$(version),3,$(call quick_specs,$(version)))) \
 		"$$@" \

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
 --- A debug hook that raises, as Ctrl-C and sandboxes do: at each n-th instruction, and at each call and return, of what
 --- a script asks for. A hold that it never heard of is given back: when it is collected, or by a call after a second.
---- A release gives back, and all are told once.
 
 local Hold = require "zklock.holds.hold"
+local calls = require "spec.support.calls"
 local core = require "zklock.core"
 local fixture = require "spec.support.fixture"
 local host = require "spec.support.host"
@@ -14,6 +14,8 @@ local wait = require "spec.support.wait"
 local jit = rawget(_G, "jit")
 if jit then jit.off() end
 
+local unpack = table.unpack or unpack -- luacheck: ignore 113
+
 local SESSION = 30 -- seconds
 local PATIENCE = wait.PATIENCE
 local HOOKED = "the hook"
@@ -22,16 +24,12 @@ local STEP = tonumber(os.getenv "HOOKS") or 29
 
 describe("an error that a hook raises", function()
   local here = fixture.new("/hooks", { session_timeout = SESSION })
-  local tree, client, other, path, lock, told, hooked, errors
-
-  local function listen() told, hooked = {}, 0 end
-  local function tell(a, b) told[#told + 1] = { a, b } end -- not the request: it is to be collected
+  local client, path, lock, world, errors
 
   setup(function()
-    tree, other = here.tree, here:connect()
     client = here:connect { on_error = function(message)
       if message:find(HOOKED, 1, true) then
-        hooked = hooked + 1 -- LuaJIT's hooks are for all coroutines: this one came into a callback that had begun
+        world.failed = world.failed + 1 -- LuaJIT's hooks are for all coroutines: this one came into a callback
       else
         errors[#errors + 1] = message
       end
@@ -39,9 +37,9 @@ describe("an error that a hook raises", function()
   end)
 
   before_each(function()
-    path = here.path
-    lock, errors = client:mutex(path), {}
-    listen()
+    path, errors = here.path, {}
+    world = calls.new(client, here:connect(), path)
+    lock = world.lock
   end)
 
   --- So many hold, and nobody waits, once what is nobody's is collected.
@@ -51,220 +49,81 @@ describe("an error that a hook raises", function()
     assert.same({ held = n, waiting = 0 }, { held = stats.held, waiting = stats.waiting })
   end
 
-  --- ... as soon as what is nobody's is collected.
-  local function comes_to_hold(n)
-    wait.eventually(function()
-      local stats = client:stats()
-      if stats.held == n and stats.waiting == 0 then return true end
-      collectgarbage()
-      client:poll()
-    end, PATIENCE, "the end of all that nobody has")
-  end
-
-  local function poll_until(condition, what)
-    return wait.eventually(function()
-      client:poll()
-      return condition()
-    end, PATIENCE, what)
-  end
-
-  local function engine_has(name, n)
-    wait.eventually(function() return client:stats()[name] == n end, PATIENCE, name)
-  end
-
-  local function rest()
-    assert(client:flush(PATIENCE))
-    assert(other:flush(PATIENCE))
-    wait.eventually(function() return places.count(tree, path) == 0 end, PATIENCE, "the end of every node")
-  end
-
-  local kinds = {}
-
-  --- At the n-th instruction from now on, once. Coroutines that begin meanwhile have no hook, but with LuaJIT.
-  function kinds.instruction(n)
-    debug.sethook(function()
-      debug.sethook()
-      error(HOOKED, 0)
-    end, "", n)
-  end
-
-  --- At the n-th instruction, counted one by one: what begins to count anew does not help.
-  kinds["counted instruction"] = function(n)
-    debug.sethook(function()
-      n = n - 1
-      if n > 0 then return end
-      debug.sethook()
-      error(HOOKED, 0)
-    end, "", 1)
-  end
-
-  function kinds.call(n)
-    debug.sethook(function()
-      n = n - 1
-      if n > 0 then return end
-      debug.sethook()
-      error(HOOKED, 0)
-    end, "c")
-  end
-
-  kinds["return"] = function(n)
-    debug.sethook(function()
-      n = n - 1
-      if n > 0 then return end
-      debug.sethook()
-      error(HOOKED, 0)
-    end, "r")
-  end
-
-  --- `fn(...)` with such a hook. Where it raised after fn had returned, nothing is known of it.
-  local function try(kind, n, fn, ...)
-    local ok, value, err, known
-    pcall(function(...)
-      kinds[kind](n)
-      ok, value, err = pcall(fn, ...)
-      debug.sethook()
-      known = true
-    end, ...)
+  local function raise()
     debug.sethook()
-    if not known then return false end -- what there was is nobody's
-    if not ok then assert.truthy(tostring(value):find(HOOKED, 1, true), value) end
-    return true, ok, value, err
+    error(HOOKED, 0)
+  end
+
+  --- How a hook counts: by itself, so that nothing begins to count anew; or Lua does. Coroutines that begin meanwhile
+  --- have no hook, but with LuaJIT.
+  local MASKS = { ["counted instruction"] = "", call = "c", ["return"] = "r" }
+
+  --- Raises at the n-th of that kind from now on, once.
+  local function arm(kind, n)
+    local mask = MASKS[kind]
+    if not mask then return debug.sethook(raise, "", n) end
+    debug.sethook(function()
+      n = n - 1
+      if n == 0 then raise() end
+    end, mask, mask == "" and 1 or 0)
+  end
+
+  --- Calls fn. `failed` is nil where the hook raised after fn had returned, or never.
+  local function try(kind, n, fn)
+    local results
+    local over = pcall(function()
+      arm(kind, n)
+      results = { pcall(fn) }
+      debug.sethook()
+    end)
+    debug.sethook()
+    if not over then return nil end
+    if not results[1] then assert.truthy(tostring(results[2]):find(HOOKED, 1, true), results[2]) end
+    return not results[1], results
   end
 
   --- How many of them there are before fn begins.
   local function early(kind)
-    local function busy()
-      local sum = 0
-      for i = 1, 50 do sum = sum + math.abs(i) end
-      return sum
-    end
-    for n = 1, math.huge do
-      if try(kind, n, busy) then return n - 1 end
-    end
+    local n, function_has_begun = 0, false
+    repeat
+      n = n + 1
+      try(kind, n, function() function_has_begun = true end)
+    until function_has_begun
+    return n - 1
   end
 
-  --- `before()` prepares; `run()` gives the function that is tried and its arguments; `after(ok, value, err)` looks.
-  local function sweep(title, call)
-    for kind in pairs(kinds) do
-      it(("%s, at each %s"):format(title, kind), function()
-        local is_rare = kind == "call" or kind == "return"
-        local step = is_rare and math.ceil(STEP / 5) or STEP
-        local first = early(kind)
-        local n, through, tried = first + (is_rare and 1 or math.random(math.min(step, 3))), false, 0
-        while not through do
-          if call.before then call.before() end
-          local known, ok, value, err = try(kind, n, call.run())
-          through = ok or not known
-          if through and not known then
-            if call.undo then call.undo() end
-            pcall(call.after, true)
-            collectgarbage()
-          else
-            local good, why = pcall(call.after, ok or false, value, err)
-            if not good then error(("%s %d: %s"):format(kind, n, tostring(why)), 0) end
-            tried = tried + 1
-          end
-          n = n + math.random(2 * step - 1)
-        end
-        assert.same({}, errors)
-        rest()
-        assert.is_true(tried > 0 or kind == "return") -- LuaJIT has few of these
+  local function sweep(kind, call)
+    local is_rare = kind == "call" or kind == "return"
+    local step, tried, n = is_rare and math.ceil(STEP / 5) or STEP, 0, early(kind) + 1
+    local failed
+    repeat
+      local results
+      if call.before then call.before() end
+      failed, results = try(kind, n, call.run)
+      local ok, why = pcall(function()
+        if failed == false and call.good then call.good(unpack(results, 2, 9)) end
+        results = nil
+        if call.after then call.after(failed) end
+        world:settle()
       end)
-    end
+      if not ok then error(("%s %d: %s"):format(kind, n, tostring(why)), 0) end
+      if failed then tried = tried + 1 end
+      n = n + math.random(2 * step - 1)
+    until not failed
+    assert.same({}, errors)
+    assert.is_true(tried > 0 or kind == "return") -- LuaJIT has few of these
   end
 
-  describe("into acquiring", function()
-    local function check_hold(ok)
-      holds(ok and 1 or 0)
-      assert.same(ok and { true } or { nil, "not owner" }, { lock:release() })
-    end
-
-    local function undo() lock:release() end
-
-    sweep("a free lock gives it back", {
-      run = function() return lock.acquire, lock, PATIENCE end,
-      after = check_hold,
-      undo = undo,
-    })
-
-    local kept
-    for who, title in pairs { [false] = "what it has just given back", somebody = "a place that is idle" } do
-      sweep(title .. " gives it back", {
-        before = function()
-          kept = client:mutex(path .. "/hot", { fair = false, linger = 1000 })
-          for _ = 1, 2 do
-            assert(kept:acquire(PATIENCE))
-            assert(kept:release())
-          end
-        end,
-        run = function() return kept.acquire, kept, PATIENCE, who or nil end,
-        after = function(ok)
-          holds(ok and 1 or 0)
-          assert.same(ok and { true } or { nil, "not owner" }, { kept:release(who or nil) })
-          holds(0)
-        end,
-        undo = function() kept:release(who or nil) end,
-      })
-    end
-
-    sweep("in vain leaves nothing behind", {
-      before = function()
-        if not other:mutex(path):is_held() then assert(other:mutex(path):acquire(PATIENCE)) end
-      end,
-      run = function() return lock.acquire, lock, 0.001 end,
-      after = function(ok, value)
-        holds(0)
-        if not ok then return end
-        assert.is_nil(value)
-        assert(other:mutex(path):release())
-      end,
-      undo = function() assert(other:mutex(path):release()) end,
-    })
-
-    sweep("again takes back that one count", {
-      before = function() assert(lock:acquire(PATIENCE)) end,
-      run = function() return lock.acquire, lock, PATIENCE end,
-      after = function(ok)
-        holds(1)
-        if ok then assert.is_true(lock:release()) end
-        assert.is_true(lock:release())
-        assert.same({ nil, "not owner" }, { lock:release() })
-        holds(0)
-      end,
-      undo = function() assert.is_true(lock:release()) end,
-    })
-
-    sweep("with a guard gives it back", {
-      run = function() return lock.guard, lock, PATIENCE end,
-      after = function(ok, guard)
-        if ok and guard then
-          holds(1)
-          assert.is_true(guard:is_held())
-          assert.is_true(guard:release())
-        end
-        comes_to_hold(0)
-      end,
-    })
-
-    sweep("for a function gives it back", {
-      run = function() return lock.with, lock, PATIENCE, function() end end,
-      after = function() comes_to_hold(0) end,
-    })
-
-    sweep("leases gives them back", {
-      run = function()
-        local pool = client:semaphore(path .. "/pool", 2)
-        return pool.acquire, pool, PATIENCE, 2
-      end,
-      after = function(ok, lease)
-        if ok and lease then
-          assert.is_true(lease:is_held())
-          assert.is_true(lease:release())
-        end
-        comes_to_hold(0)
-      end,
-    })
-  end)
+  for _, kind in ipairs { "instruction", "counted instruction", "call", "return" } do
+    it("leaves nothing behind for the next caller, at each " .. kind, function()
+      for _, call in ipairs(world:list()) do
+        local ok, why = pcall(sweep, kind, call)
+        if not ok then error(call.title .. ": " .. tostring(why), 0) end
+      end
+      assert(client:flush(PATIENCE))
+      wait.eventually(function() return places.count(here.tree, path) == 0 end, PATIENCE, "the end of every node")
+    end)
+  end
 
   --- An error comes between the grant and the return, and nothing is collected.
   local function leave_behind()
@@ -395,134 +254,5 @@ describe("an error that a hook raises", function()
       }
     ]] }, { here.zk.hosts, path })
     assert.same({ 0, "true\n", "" }, { result.code, result.stdout, result.stderr })
-  end)
-
-  describe("into releasing", function()
-    sweep("a lock leaves it held or free, as its owner finds", {
-      before = function() assert(lock:acquire(PATIENCE)) end,
-      run = function() return lock.release, lock end,
-      after = function()
-        local released, err = lock:release()
-        if not released then assert.equal("not owner", err) end
-        holds(0)
-      end,
-    })
-
-    local lease
-    sweep("a lease leaves it to be released again", {
-      before = function() lease = assert(client:semaphore(path .. "/pool", 2):acquire(PATIENCE)) end,
-      run = function() return lease.release, lease end,
-      after = function()
-        assert.is_true(lease:release())
-        holds(0)
-      end,
-    })
-
-    local guard
-    sweep("a guard leaves it to be released again, and takes nothing but its own", {
-      before = function()
-        assert(lock:acquire(PATIENCE))
-        guard = assert(lock:guard(PATIENCE))
-      end,
-      run = function() return guard.release, guard end,
-      after = function()
-        assert.is_true(guard:release())
-        holds(1)
-        assert.is_true(lock:release())
-        holds(0)
-      end,
-    })
-  end)
-
-  describe("into requesting", function()
-    sweep("makes one that is told once, or none", {
-      run = function() return lock.request, lock, PATIENCE, tell end,
-      after = function(ok, request)
-        if ok and request then
-          poll_until(function() return #told > 0 end, "an answer")
-          assert.same({ request:token() }, { told[1][1] })
-          assert.is_true(request:release())
-        end
-        comes_to_hold(0)
-        if ok == not request then return listen() end -- nobody knows whether there is one
-        assert.equal(ok and 1 or 0, #told)
-        listen()
-      end,
-    })
-  end)
-
-  describe("into polling", function()
-    local requests
-
-    --- So many callbacks were called, each once.
-    local function all_told(n)
-      poll_until(function() return #told + hooked >= n end, "all callbacks")
-      client:poll()
-      assert.is_true(#told == n or #told == n - hooked, #told)
-      listen()
-    end
-
-    sweep("tells grants and failures once", {
-      before = function()
-        requests = {}
-        assert(other:mutex(path .. "/taken"):acquire(PATIENCE))
-        for i = 1, 3 do
-          requests[i] = client:mutex(("%s/%d"):format(path, i)):request(PATIENCE, function(...) tell(i, ...) end)
-          client:mutex(path .. "/taken"):request(0.001, function(...) tell(i, ...) end)
-        end
-        engine_has("held", 3)
-        engine_has("waiting", 0)
-      end,
-      run = function() return client.poll, client end,
-      after = function()
-        all_told(6)
-        for _, request in ipairs(requests) do assert.is_true(request:release()) end
-        assert(other:mutex(path .. "/taken"):release())
-        holds(0)
-      end,
-    })
-
-    sweep("tells a loss and a revocation once", {
-      before = function()
-        local lost, asked = client:mutex(path .. "/lost"), client:mutex(path .. "/asked")
-        lost:on_lost(function() tell("lost") end)
-        asked:on_revoke(function() tell("asked") end)
-        assert(lost:acquire(PATIENCE))
-        assert(asked:acquire(PATIENCE))
-        requests = { lost, asked, losses = client:stats().lost, revoked = client:stats().revoked }
-        assert(other:mutex(path .. "/asked"):revoke(PATIENCE))
-        for _, name in ipairs(tree:children(path .. "/lost")) do tree:delete(path .. "/lost/" .. name) end
-        engine_has("lost", requests.losses + 1)
-        engine_has("revoked", requests.revoked + 1)
-      end,
-      run = function() return client.poll, client end,
-      after = function()
-        all_told(2)
-        assert.same({ nil, "lost" }, { requests[1]:release() })
-        assert.is_true(requests[2]:release())
-        holds(0)
-      end,
-    })
-
-    -- In plain Lua 5.1 a callback that waits keeps the others waiting.
-    if _VERSION ~= "Lua 5.1" or jit then sweep("wakes callbacks that wait", {
-      before = function()
-        assert(other:mutex(path):acquire(PATIENCE))
-        for i = 1, 2 do
-          client:mutex(path .. "/free" .. i):request(PATIENCE, function()
-            tell(lock:acquire(PATIENCE))
-            lock:release()
-          end)
-        end
-        poll_until(function() return client:stats().waiting == 2 end, "waiting callbacks")
-        assert(other:mutex(path):release())
-        client:flush(PATIENCE)
-      end,
-      run = function() return client.poll, client end,
-      after = function()
-        all_told(2)
-        comes_to_hold(0)
-      end,
-    }) end
   end)
 end)

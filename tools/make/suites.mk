@@ -111,7 +111,7 @@ under_tsan = $(sanitized_tsan) $(call preload,tsan) $1
 unit_asan = $(sanitized_asan) tools/unit.sh build/asan/unit
 # The longest of them have one thread.
 unit_tsan = LEAVE_OUT="line_random_test compound_random_test validity_model_test" $(sanitized_tsan) tools/unit.sh build/tsan/unit
-memory_asan = $(call under_asan,$(call memory,5.4,build/asan,engine script callbacks state))
+memory_asan = $(call under_asan,$(call memory,5.4,build/asan,engine script state))
 # $(call specs_under,asan|tsan): those of `make test` under Lua 5.4. spec/harness looks at tools.
 specs_under = $(call shared,5.4,$(if $(SPECS),1,$(SHARES)),$(call under_$1,$(call specs,5.4,build/$1,,bare,$(quick))))
 
