@@ -342,15 +342,19 @@ function Job:abandon(thread)
   fail(self)
 end
 
+local function begin_to_stop(job)
+  job.is_stopping = true
+  if job.held then job.held:stop() end
+  if not job.runs_in and job.word ~= "stopped" then
+    give_back(job)
+    become_stopped(job)
+  end
+end
+
 --- Ends the job as soon as fn has returned. Does not wait.
 ---@private
 function Job:begin_to_stop()
-  self.is_stopping = true
-  if self.held then self.held:stop() end
-  if not self.runs_in and self.word ~= "stopped" then
-    give_back(self)
-    become_stopped(self)
-  end
+  quietly(begin_to_stop, self)
 end
 
 --- True while fn runs, or its mark is written.
@@ -427,7 +431,7 @@ function Job:stop(timeout)
   local deadline = check.deadline(timeout, "timeout")
   local client = self.client
   if client.native:unusable() == "forked" then return nil, "forked" end
-  quietly(self.begin_to_stop, self)
+  self:begin_to_stop()
   if not self.runs_in then return true end
   if self:is_inside() then return nil, "timeout" end
   local refused = client.waits:cannot_wait()

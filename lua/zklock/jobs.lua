@@ -3,8 +3,6 @@
 local Bag = require "zklock.base.bag"
 local core = require "zklock.core"
 
-local quietly = core.quietly
-
 ---@class zklock.Jobs
 ---@field private all table
 ---@field private is_closed boolean no job begins any more
@@ -41,7 +39,7 @@ function Jobs:leave()
   self.is_closed = true
   local list = self.all.list
   for place = self.all.count, 1, -1 do
-    if list[place] then quietly(list[place].begin_to_stop, list[place]) end
+    if list[place] then list[place]:begin_to_stop() end
   end
 end
 

@@ -467,7 +467,7 @@ end
 function Lock:on_revoke(fn)
   check.self(self, Lock, "lock:on_revoke")
   self.handle_revoke = check.listener(fn, "fn")
-  quietly(self.lock_path.tell_revoked, self.lock_path)
+  self.lock_path:tell_revoked()
 end
 
 --- Asks the holders to release, in whatever process or language they are: a writer or all readers;

@@ -93,7 +93,7 @@ end
 function Semaphore:on_revoke(fn)
   check.self(self, Semaphore, "semaphore:on_revoke")
   self.handle_revoke = check.listener(fn, "fn")
-  core.quietly(self.lock_path.tell_revoked, self.lock_path)
+  self.lock_path:tell_revoked()
 end
 
 --- Asks the holders of all leases to give them back.

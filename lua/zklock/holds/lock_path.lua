@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- lock_path: what the owners of one client hold or wait for at one path. All handles of that path share it, so
 --- reentrancy and exclusion span them.
+local core = require "zklock.core"
 local each = require "zklock.base.each"
 local owner = require "zklock.owners.owner"
 
@@ -204,12 +205,16 @@ function LockPath:remove(who, hold)
   if not rawequal(who, nil) then self:disown(who, hold) end
 end
 
---- A listener for revocations was set: it gets the revocations that have come so far.
-function LockPath:tell_revoked()
-  self:settle()
-  for _, holds in ipairs { self.by_owner, self.by_ending_owner } do
+local function tell_revoked(lock_path)
+  lock_path:settle()
+  for _, holds in ipairs { lock_path.by_owner, lock_path.by_ending_owner } do
     for _, hold in each(holds) do hold:tell_revoked() end
   end
+end
+
+--- A listener for revocations was set: it gets the revocations that have come so far.
+function LockPath:tell_revoked()
+  core.quietly(tell_revoked, self)
 end
 
 local function give_back_of_dead(hold)

@@ -3,12 +3,9 @@
 --- is stopped, even if the script has dropped it.
 local Callbacks = require "zklock.run.callbacks"
 local check = require "zklock.base.check"
-local core = require "zklock.core"
 local errors = require "zklock.base.errors"
 local owner = require "zklock.owners.owner"
 local yields = require "zklock.base.yields"
-
-local quietly = core.quietly
 
 ---@class zklock.Watch
 ---@field private view userdata the engine's part
@@ -107,9 +104,9 @@ end
 
 --- The callback: delivers the latest state, and any state that arrives meanwhile.
 function call(self)
-  if not quietly(begin, self) then return end
+  if not begin(self) then return end
   local ok, err = pcall(tell_all, self)
-  quietly(finish, self, ok)
+  finish(self, ok)
   if not ok then error(err, 0) end
 end
 
