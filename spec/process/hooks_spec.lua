@@ -2,12 +2,16 @@
 --- A debug hook that raises, as Ctrl-C and sandboxes do: at each n-th instruction, and at each call and return, of what
 --- a script asks for. A hold that it never heard of is given back: when it is collected, or by a call after a second.
 
+local Deadlines = require "zklock.run.deadlines"
+local Dispatcher = require "zklock.run.dispatcher"
 local Hold = require "zklock.holds.hold"
+local Waits = require "zklock.run.waits"
 local calls = require "spec.support.calls"
 local core = require "zklock.core"
 local fixture = require "spec.support.fixture"
 local host = require "spec.support.host"
 local places = require "spec.memory.places"
+local raising_hook = require "spec.support.raising_hook"
 local wait = require "spec.support.wait"
 
 -- Compiled code does not look for hooks.
@@ -124,6 +128,36 @@ describe("an error that a hook raises", function()
       wait.eventually(function() return places.count(here.tree, path) == 0 end, PATIENCE, "the end of every node")
     end)
   end
+
+  it("ends the wait into which it comes, at once", function()
+    assert(world.theirs:acquire(PATIENCE))
+    local sleep = Dispatcher.sleep
+    finally(function()
+      Dispatcher.sleep = sleep
+      collectgarbage("restart")
+    end)
+    collectgarbage("stop")
+    Dispatcher.sleep = function() error(HOOKED, 0) end
+    assert.same({ false, HOOKED }, { pcall(lock.acquire, lock, PATIENCE) })
+    assert.equal(0, client:stats().waiting)
+  end)
+
+  it("leaves the waiters with a deadline in order", function()
+    local n, raised = 0
+    repeat
+      n = n + 1
+      local heap, waiters = Deadlines.new(), {}
+      for i, moment in ipairs { 4, 2, 6, 1, 5, 3, 7 } do
+        waiters[i] = Waits.new_alarm(function() end)
+        heap:add(waiters[i], moment)
+      end
+      raised = raising_hook.call("zklock/run/deadlines.lua", n, Deadlines.remove, waiters[4])
+      Deadlines.remove(waiters[4])
+      for moment = 2, 7 do assert.equal(moment, heap:take(10)._moment) end
+      assert.is_nil(heap:take(10))
+    until not raised
+    assert.is_true(n > 3)
+  end)
 
   --- An error comes between the grant and the return, and nothing is collected.
   local function leave_behind()
