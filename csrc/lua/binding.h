@@ -26,6 +26,8 @@ LUA_API int luaJIT_setmode(lua_State *L, int index, int mode);
 #define ZKL_IS_LUAJIT false
 #endif
 
+/* Puts the functions into the table on top of the stack. */
+void zkl_set_functions(lua_State *L, const luaL_Reg *functions);
 /* Creates the metatable `name` with the methods as its __index; leaves nothing on the stack. Works
  * from Lua 5.1 on. */
 void zkl_metatable(lua_State *L, const char *name, const luaL_Reg *methods);

@@ -458,10 +458,7 @@ void zkl_open_often(lua_State *L) {
         {"standing", entry_standing},
         {NULL, NULL},
     };
-    for (const luaL_Reg *f = functions; f->name; f++) {
-        lua_pushcfunction(L, f->func);
-        lua_setfield(L, -2, f->name);
-    }
+    zkl_set_functions(L, functions);
 }
 
 void zkl_open_contender(lua_State *L) {

@@ -191,10 +191,7 @@ int luaopen_zklock_core(lua_State *L) {
     zkl_open_notifier(L);
     zkl_open_visit(L);
     lua_newtable(L);
-    for (const luaL_Reg *f = functions; f->name; f++) {
-        lua_pushcfunction(L, f->func);
-        lua_setfield(L, -2, f->name);
-    }
+    zkl_set_functions(L, functions);
     lua_pushliteral(L, ZKL_VERSION);
     lua_setfield(L, -2, "version");
     zkl_open_thread(L);

@@ -224,10 +224,7 @@ void zkl_open_thread(lua_State *L) {
         {"first_to_look_at", thread_first_to_look_at},
         {NULL, NULL},
     };
-    for (const luaL_Reg *f = functions; f->name; f++) {
-        lua_pushcfunction(L, f->func);
-        lua_setfield(L, -2, f->name);
-    }
+    zkl_set_functions(L, functions);
 #if KEEPS_MAIN
     lua_pushlightuserdata(L, (void *)&main_key);
     if (lua_pushthread(L))

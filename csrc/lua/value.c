@@ -5,12 +5,16 @@
 #include <math.h>
 #include <stdio.h>
 
+void zkl_set_functions(lua_State *L, const luaL_Reg *functions) {
+    for (const luaL_Reg *f = functions; f->name; f++) {
+        lua_pushcfunction(L, f->func);
+        lua_setfield(L, -2, f->name);
+    }
+}
+
 void zkl_metatable(lua_State *L, const char *name, const luaL_Reg *methods) {
     luaL_newmetatable(L, name);
-    for (const luaL_Reg *m = methods; m->name; m++) {
-        lua_pushcfunction(L, m->func);
-        lua_setfield(L, -2, m->name);
-    }
+    zkl_set_functions(L, methods);
     lua_pushvalue(L, -1);
     lua_setfield(L, -2, "__index");
     lua_pushstring(L, name);
