@@ -24,15 +24,8 @@ static double number_field(lua_State *L, const char *name) {
 /* The list in field "auth": scheme, credential, scheme, credential, ... */
 static zkl_auth *auths_of(lua_State *L, size_t *count) {
     lua_getfield(L, 1, "auth");
-    *count = 0;
     const int list = lua_gettop(L);
-    for (;; ++*count) {
-        lua_rawgeti(L, list, 2 * (int)*count + 1);
-        const int more = !lua_isnil(L, -1);
-        lua_pop(L, 1);
-        if (!more)
-            break;
-    }
+    *count = lua_rawlen(L, list) / 2;
     zkl_auth *auths = lua_newuserdata(L, (*count + 1) * sizeof *auths); /* stays on the stack */
     for (size_t i = 0; i < *count; i++) {
         lua_rawgeti(L, list, 2 * (int)i + 1);

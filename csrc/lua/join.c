@@ -151,14 +151,7 @@ int zkl_lua_join_all(lua_State *L) {
     luaL_checktype(L, PATH, LUA_TTABLE);
     const uint64_t tag = zkl_check_tag(L, TAG);
     const zkl_terms terms = check_terms(L, ZKL_KIND_LOCK);
-    int count = 0;
-    for (;; count++) {
-        lua_rawgeti(L, PATH, count + 1);
-        const bool more = lua_type(L, -1) == LUA_TSTRING;
-        lua_pop(L, 1);
-        if (!more)
-            break;
-    }
+    const int count = (int)lua_rawlen(L, PATH);
     const char **paths = lua_newuserdata(L, (size_t)(count + 1) * sizeof *paths);
     for (int i = 0; i < count; i++) {
         lua_rawgeti(L, PATH, i + 1);

@@ -55,14 +55,7 @@ int zkl_lua_do_all(lua_State *L) {
     luaL_checktype(L, 2, LUA_TTABLE);
     const uint64_t tag = zkl_check_tag(L, 3);
     const zkl_nanos deadline = zkl_check_moment(L, 4);
-    size_t count = 0;
-    for (;; count++) {
-        lua_rawgeti(L, 2, (int)count + 1);
-        const bool more = !lua_isnil(L, -1);
-        lua_pop(L, 1);
-        if (!more)
-            break;
-    }
+    const size_t count = lua_rawlen(L, 2);
     zkl_op *ops = lua_newuserdata(L, (count + 1) * sizeof *ops); /* stays on the stack */
     for (size_t i = 0; i < count; i++) {
         lua_rawgeti(L, 2, (int)i + 1); /* kept alive by the list */

@@ -8,8 +8,7 @@ int zkl_lua_visit(lua_State *L) {
     zkl_client *client = zkl_check_client(L, 1);
     const uint64_t tag = zkl_check_tag(L, 2);
     void **box = zkl_new_box(L, ZKL_VISIT);
-    *box = zkl_visit_new(client, tag);
-    return *box ? 1 : zkl_push_error(L, ZKL_NO_MEMORY);
+    return zkl_fill_box(L, box, zkl_visit_new(client, tag));
 }
 
 static int visit_drop(lua_State *L) {
