@@ -29,8 +29,7 @@ static seen *check(lua_State *L) {
 }
 
 static void forget(seen *s) {
-    if (s->content)
-        zkl_content_free(s->content);
+    zkl_content_free(s->content);
     s->content = NULL;
     s->news = false;
 }
