@@ -65,7 +65,7 @@ static zkl_contender *join_compound(zkl_client *client, const joining *j) {
     for (size_t i = 0; i < j->path_count; i++) {
         zkl_line *line = zkl_lines_find(&client->lines, j->paths[i]);
         if (line)
-            zkl_shared_node_make_way(line);
+            zkl_line_make_way(line);
     }
     if (j->all)
         return zkl_compound_join_all(&client->lines, j->paths, j->path_count, j->tag, j->terms);
@@ -82,7 +82,7 @@ static zkl_contender *join(zkl_client *client, const joining *j) {
         return NULL;
     if (j->terms->sharing)
         return zkl_shared_node_join(line, j->tag, j->terms);
-    zkl_shared_node_make_way(line);
+    zkl_line_make_way(line);
     return zkl_line_join(line, j->tag, j->terms);
 }
 

@@ -460,10 +460,8 @@ static void candidate_answered(zkl_contender *c, int32_t sequence, const zkl_rep
 }
 
 static void measure(zkl_contender *c, const zkl_reply *reply) {
-    if (!zkl_status_unknown(reply->rc))
-        zkl_outbox_answered(&c->common->outbox, c->receiver.id, zkl_context_now(c->context));
-    else
-        zkl_outbox_unheard(&c->common->outbox, c->receiver.id);
+    zkl_outbox_answered(&c->common->outbox, c->receiver.id, !zkl_status_unknown(reply->rc),
+                        zkl_context_now(c->context));
 }
 
 void zkl_answer_to_contender(zkl_receiver *receiver, const zkl_return *back,

@@ -198,10 +198,7 @@ static void answered(zkl_receiver *receiver, const zkl_return *back, const zkl_r
     batch *b = ZKL_CONTAINER_OF(receiver, batch, receiver);
     zkl_line_common *common = b->common;
     const bool heard = !zkl_status_unknown(reply->rc);
-    if (heard)
-        zkl_outbox_answered(&common->outbox, back->receiver, zkl_context_now(common->context));
-    else
-        zkl_outbox_unheard(&common->outbox, back->receiver);
+    zkl_outbox_answered(&common->outbox, back->receiver, heard, zkl_context_now(common->context));
     if (reply->rc == ZOK)
         done(b, reply);
     else if (heard && !zkl_status_throttled(reply->rc))

@@ -198,12 +198,12 @@ zkl_status zkl_line_release(zkl_contender *c) {
         return ZKL_NOT_OWNER;
     zkl_line *line = c->line;
     const zkl_status status = zkl_doubt_about(c);
-    if (status == ZKL_LOST)
+    if (status == ZKL_LOST) {
         zkl_contender_lost(c, ZKL_LOSS_MAX_HOLD);
-    else
+    } else {
         zkl_contender_released(c);
-    if (status != ZKL_LOST)
         zkl_doubt_begin(c, c, status);
+    }
     zkl_leave_depart(c);
     zkl_line_settle(line);
     return status;
@@ -235,9 +235,7 @@ void zkl_line_drop_part(zkl_contender *c) {
 }
 
 void zkl_line_insist(zkl_line *line) {
-    ZKL_EACH (zkl_listener, listener, &line->listeners, item) {
-        listener->hurried(listener);
-    }
+    zkl_line_make_way(line);
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         if (c->end.refused != ZKL_OK)
             zkl_send_erase(c);

@@ -61,6 +61,12 @@ void zkl_line_mark_dirty(const zkl_line *line) {
     }
 }
 
+void zkl_line_make_way(zkl_line *line) {
+    ZKL_EACH (zkl_listener, listener, &line->listeners, item) {
+        listener->hurried(listener);
+    }
+}
+
 void zkl_line_outdated(zkl_line *line) {
     if (line->freshness.current)
         line->known = zkl_context_now(line->context);

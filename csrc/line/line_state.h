@@ -129,6 +129,9 @@ void zkl_line_name_node(zkl_contender *c, const char *name);
 void zkl_line_forget_node(zkl_contender *c);
 /* The snapshot is no longer current. */
 void zkl_line_outdated(zkl_line *line);
+/* Ends shared nodes that no caller uses: another caller of this client is about to join with a node
+ * of its own, or other clients should get the lock soon. */
+void zkl_line_make_way(zkl_line *line);
 /* Marks the line's listeners for the end of the step. */
 void zkl_line_mark_dirty(const zkl_line *line);
 /* Wants a list, because the snapshot shows nodes that are gone: at once, but not again and

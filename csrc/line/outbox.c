@@ -58,16 +58,12 @@ void zkl_outbox_sent(zkl_outbox *outbox, uint64_t receiver, zkl_nanos now) {
     outbox->measured_since = now;
 }
 
-void zkl_outbox_answered(zkl_outbox *outbox, uint64_t receiver, zkl_nanos now) {
+void zkl_outbox_answered(zkl_outbox *outbox, uint64_t receiver, bool heard, zkl_nanos now) {
     if (outbox->measured != receiver)
         return;
     outbox->measured = 0;
-    zkl_pace_measured(&outbox->pace, now - outbox->measured_since, now);
-}
-
-void zkl_outbox_unheard(zkl_outbox *outbox, uint64_t receiver) {
-    if (outbox->measured == receiver)
-        outbox->measured = 0;
+    if (heard)
+        zkl_pace_measured(&outbox->pace, now - outbox->measured_since, now);
 }
 
 void zkl_outbox_forget(zkl_outbox *outbox) {

@@ -78,10 +78,8 @@ void zkl_outbox_move(zkl_outbox *outbox, zkl_dispatch *dispatch, zkl_dispatch_ta
 
 /* A request has gone whose answer comes to that receiver. */
 void zkl_outbox_sent(zkl_outbox *outbox, uint64_t receiver, zkl_nanos now);
-/* That receiver got an answer from the servers. */
-void zkl_outbox_answered(zkl_outbox *outbox, uint64_t receiver, zkl_nanos now);
-/* The request of that receiver was cut off. */
-void zkl_outbox_unheard(zkl_outbox *outbox, uint64_t receiver);
+/* That receiver got an answer. `heard`: the servers sent it; otherwise the request was cut off. */
+void zkl_outbox_answered(zkl_outbox *outbox, uint64_t receiver, bool heard, zkl_nanos now);
 /* Nothing that was on its way will be answered. */
 void zkl_outbox_forget(zkl_outbox *outbox);
 

@@ -327,19 +327,9 @@ static zkl_shared_node *shared_new(zkl_line *line, zkl_kind kind) {
     return shared;
 }
 
-void zkl_shared_node_make_way(zkl_line *line) {
-    ZKL_EACH (zkl_listener, listener, &line->listeners, item) {
-        line_hurried(listener);
-    }
-}
-
-static void hurry_line(zkl_line *line) {
-    zkl_shared_node_make_way(line);
-}
-
 void zkl_shared_nodes_hurry(zkl_lines *lines) {
     lines->common.hurried = true;
-    zkl_lines_each(lines, hurry_line);
+    zkl_lines_each(lines, zkl_line_make_way);
 }
 
 /* ---- a caller joins ---- */
@@ -452,7 +442,7 @@ zkl_contender *zkl_shared_node_join(zkl_line *line, uint64_t tag, const zkl_term
         zkl_handoff_fail(c, ZKL_TIMEOUT);
     } else {
         /* the caller would have to wait for a node of another kind */
-        zkl_shared_node_make_way(line);
+        zkl_line_make_way(line);
         if (terms->once)
             try_once(shared);
         if (has_place(shared, c))

@@ -30,9 +30,6 @@ bool zkl_shared_nodes_step(zkl_line_common *common);
 
 /* Joins the line with terms->sharing, on the client's shared node. NULL: no memory. */
 zkl_contender *zkl_shared_node_join(zkl_line *line, uint64_t tag, const zkl_terms *terms);
-/* A caller of this client is about to join the line with a node of its own: if no caller uses the
- * shared node, that goes first. */
-void zkl_shared_node_make_way(zkl_line *line);
 /* From now on the client keeps no shared node that no caller uses. */
 void zkl_shared_nodes_hurry(zkl_lines *lines);
 

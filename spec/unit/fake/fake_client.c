@@ -174,7 +174,7 @@ static fake_caller *join(fake_client *client, const char *path, zkl_terms terms)
     if (line && terms.sharing) {
         caller->contender = zkl_shared_node_join(line, caller->tag, &terms);
     } else if (line) {
-        zkl_shared_node_make_way(line);
+        zkl_line_make_way(line);
         caller->contender = zkl_line_join(line, caller->tag, &terms);
     }
     if (token) { /* no event tells of it */
@@ -270,7 +270,7 @@ static fake_caller *join_all(fake_client *client, const char *const *paths, size
     for (size_t i = 0; i < count; i++) {
         zkl_line *line = zkl_lines_find(&client->lines, paths[i]);
         if (line)
-            zkl_shared_node_make_way(line);
+            zkl_line_make_way(line);
     }
     caller->deadline = terms.deadline;
     caller->contender = zkl_compound_join_all(&client->lines, paths, count, caller->tag, &terms);
