@@ -4,7 +4,6 @@
 
 #include "base/sized.h"
 #include "client/access.h"
-#include "line/front.h"
 #include "nodes/node_request.h"
 #include "nodes/node_watch.h"
 #include "zklock.h"
@@ -164,23 +163,4 @@ bool zkl_node_at(zkl_contender *contender, size_t index, char *path, size_t size
         contender->call->seal(contender);
     zkl_client_unlock(client);
     return fits;
-}
-
-bool zkl_front_of(zkl_contender *contender, zkl_front *given) {
-    zkl_client *client = zkl_client_of(contender->context);
-    if (!zkl_sized_is_one(given) || !zkl_client_begin(client))
-        return false;
-    const zkl_view view = zkl_view_of(contender);
-    const zkl_child *next = view.next;
-    zkl_front front = {.size = sizeof front,
-                       .ahead = view.ahead.count,
-                       .of = view.ahead.of,
-                       .path = view.waits.index,
-                       .own = next && next->mine,
-                       .read = view.identifier != NULL};
-    snprintf(front.next, sizeof front.next, "%s", next ? next->name : "");
-    snprintf(front.holder, sizeof front.holder, "%s", front.read ? view.identifier : "");
-    zkl_client_unlock(client);
-    zkl_sized_give(given, &front);
-    return view.listed;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* why: one line of text about a wait, from what the client knows already. */
+/* why: who is in front of a waiter, as numbers and as a line of text, from what the client knows
+ * already. */
 #include "client/client_state.h"
 
+#include "base/sized.h"
 #include "base/text.h"
 #include "line/contender.h"
 #include "line/front.h"
@@ -141,4 +143,23 @@ bool zkl_why(zkl_contender *contender, char *text, size_t size) {
         add_wait(&(sentence){text, size}, client, contender);
     zkl_client_unlock(client);
     return waits;
+}
+
+bool zkl_front_of(zkl_contender *contender, zkl_front *given) {
+    zkl_client *client = zkl_client_of(contender->context);
+    if (!zkl_sized_is_one(given) || !zkl_client_begin(client))
+        return false;
+    const zkl_view view = zkl_view_of(contender);
+    const zkl_child *next = view.next;
+    zkl_front front = {.size = sizeof front,
+                       .ahead = view.ahead.count,
+                       .of = view.ahead.of,
+                       .path = view.waits.index,
+                       .own = next && next->mine,
+                       .read = view.identifier != NULL};
+    snprintf(front.next, sizeof front.next, "%s", next ? next->name : "");
+    snprintf(front.holder, sizeof front.holder, "%s", front.read ? view.identifier : "");
+    zkl_client_unlock(client);
+    zkl_sized_give(given, &front);
+    return view.listed;
 }

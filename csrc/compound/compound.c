@@ -124,9 +124,8 @@ static void grant(zkl_compound_lock *lock) {
         head->waited |= lock->parts[i]->waited;
     zkl_contender_granted(head);
     zkl_contender_set_hold_timer(head, head->hold_until);
-    if (!lock->leases)
-        return;
-    zkl_parts_let_gate_go(lock);
+    if (lock->leases)
+        zkl_parts_let_gate_go(lock);
 }
 
 /* True if the parents of a part have to be created first, or there is no room for its node: both
@@ -253,8 +252,7 @@ static void cancel(zkl_contender *head, zkl_status status) {
 }
 
 static void drop(zkl_contender *head) {
-    const zkl_phase phase = head->phase;
-    if (phase != ZKL_OVER)
+    if (head->phase != ZKL_OVER)
         head->context->counters.abandoned++;
     zkl_doubt_drop(head);
     zkl_contender_drop(head); /* frees it at the end of the step */

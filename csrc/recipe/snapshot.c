@@ -190,15 +190,7 @@ size_t zkl_snapshot_find(const zkl_snapshot *snapshot, const char *name) {
 }
 
 size_t zkl_snapshot_from(const zkl_snapshot *snapshot, int64_t sequence) {
-    size_t low = 0, high = snapshot->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (snapshot->children[middle].sequence < sequence)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return zkl_verdict_before(snapshot->children, snapshot->count, sequence);
 }
 
 void zkl_snapshot_remove(zkl_snapshot *snapshot, size_t index) {

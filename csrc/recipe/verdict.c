@@ -80,8 +80,7 @@ void zkl_verdict_prepare(zkl_child *children, size_t count) {
     }
 }
 
-/* How many children have a smaller sequence. */
-static size_t count_before(const zkl_child *children, size_t count, int64_t sequence) {
+size_t zkl_verdict_before(const zkl_child *children, size_t count, int64_t sequence) {
     size_t low = 0, high = count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
@@ -107,7 +106,7 @@ static size_t writer_among(const zkl_child *children, size_t last) {
 static size_t writer_before(const zkl_child *children, size_t index) {
     const zkl_child *from = &children[index];
     while (from->has_writer) {
-        const size_t end = count_before(children, index, (int64_t)from->writer + 1);
+        const size_t end = zkl_verdict_before(children, index, (int64_t)from->writer + 1);
         const size_t found = end > 0 ? writer_among(children, end - 1) : ZKL_NOBODY;
         if (found != ZKL_NOBODY || end == 0)
             return found;

@@ -77,6 +77,9 @@ typedef struct zkl_walk {
 } zkl_walk;
 bool zkl_verdict_walk(zkl_walk *walk, const zkl_child *child);
 
+/* How many of the sorted children have a smaller sequence. */
+size_t zkl_verdict_before(const zkl_child *children, size_t count, int64_t sequence);
+
 /* Prepares a new list of children, sorted by sequence. Children may be removed later, but none
  * added. */
 void zkl_verdict_prepare(zkl_child *children, size_t count);
