@@ -50,7 +50,7 @@ static bool take_terms(taken *all, const zkl_terms *terms) {
     return sound;
 }
 
-/* The contender that joins; its paths are full. */
+/* The contender that joins; its paths are full, once they are known. */
 typedef struct joining {
     const char *const *paths;
     size_t path_count;
@@ -100,8 +100,8 @@ static bool is_sensible(const joining *j, const char *const *paths) {
     bool valid = j->path_count > 0 && terms->kind >= ZKL_KIND_LOCK &&
                  terms->kind <= ZKL_KIND_LEASE && terms->max_hold >= 0 && terms->slow >= 0 &&
                  terms->owner <= ZKL_OWNER_MOST && is_sensible_sharing(j);
-    if (j->all)
-        valid = valid && terms->kind == ZKL_KIND_LOCK;
+    if (j->all || j->leases)
+        valid = valid && terms->kind == (j->all ? ZKL_KIND_LOCK : ZKL_KIND_LEASE);
     if (terms->kind == ZKL_KIND_LEASE)
         valid = valid && terms->permits > 0 && j->leases <= terms->permits;
     for (size_t i = 0; valid && !j->leases && i < j->path_count; i++)
@@ -157,27 +157,15 @@ static char **below_chroot(const zkl_client *client, const char *const *paths, s
     return full;
 }
 
-/* Takes paths without the chroot; NULL: there was no memory for one. */
-static zkl_status join_at(zkl_client *client, const char *const *paths, joining *j,
-                          zkl_contender **contender) {
-    if (zkl_client_forked(client))
-        return ZKL_FORKED;
-    if (!is_sensible(j, paths))
-        return ZKL_BAD_ARGUMENT;
-    char **full = NULL;
-    bool complete = true;
-    for (size_t i = 0; i < j->path_count; i++)
-        complete = complete && paths[i];
-    if (complete && client->context.chroot > 0)
-        complete = (full = below_chroot(client, paths, j->path_count)) != NULL;
-    j->paths = full ? (const char *const *)full : paths;
+/* A step. Without memory for its paths they are NULL. */
+static zkl_status join_in_step(zkl_client *client, const joining *j, zkl_contender **contender) {
     zkl_client_enter(client);
     zkl_status status = usable(client);
-    if (status == ZKL_OK && complete &&
-        zkl_deadlock_closes(&client->lines, (const char *const *)j->paths, j->path_count, j->terms))
+    if (status == ZKL_OK && j->paths &&
+        zkl_deadlock_closes(&client->lines, j->paths, j->path_count, j->terms))
         status = ZKL_DEADLOCK;
     if (status == ZKL_OK) {
-        *contender = complete ? join(client, j) : NULL;
+        *contender = j->paths ? join(client, j) : NULL;
         if (*contender) {
             zkl_client_use(client);
             if (j->terms->slow)
@@ -189,44 +177,56 @@ static zkl_status join_at(zkl_client *client, const char *const *paths, joining 
     if (status != ZKL_OK)
         zkl_counts_ended(&client->context.counts, j->terms->name, status, 0);
     zkl_client_leave_waiting(client, j->terms->once ? ZKL_NEVER : j->terms->deadline);
+    return status;
+}
+
+/* With the terms as the caller has filled them, and paths without the chroot; NULL: there was no
+ * memory for one. */
+static zkl_status join_at(zkl_client *client, const char *const *paths, const joining *asked,
+                          zkl_contender **contender) {
+    taken own;
+    joining j = *asked;
+    if (zkl_client_forked(client))
+        return ZKL_FORKED;
+    if (!take_terms(&own, asked->terms))
+        return ZKL_BAD_ARGUMENT;
+    j.terms = &own.terms;
+    if (!is_sensible(&j, paths))
+        return ZKL_BAD_ARGUMENT;
+    const zkl_status apart = j.all ? compare_all(paths, j.path_count) : ZKL_OK;
+    if (apart != ZKL_OK)
+        return apart;
+    const bool is_below = client->context.chroot > 0;
+    bool complete = true;
+    for (size_t i = 0; i < j.path_count; i++)
+        complete = complete && paths[i];
+    char **full = complete && is_below ? below_chroot(client, paths, j.path_count) : NULL;
+    if (complete)
+        j.paths = is_below ? (const char *const *)full : paths;
+    const zkl_status status = join_in_step(client, &j, contender);
     free_paths(full);
     return status;
 }
 
 zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag, const zkl_terms *terms,
                     zkl_contender **contender) {
-    taken own;
-    if (zkl_client_forked(client))
-        return ZKL_FORKED;
-    if (!take_terms(&own, terms))
-        return ZKL_BAD_ARGUMENT;
-    joining one = {.path_count = 1, .tag = tag, .terms = &own.terms};
+    const joining one = {.path_count = 1, .tag = tag, .terms = terms};
     return join_at(client, &path, &one, contender);
 }
 
 zkl_status zkl_join_all(zkl_client *client, const char *const *paths, size_t count, uint64_t tag,
                         const zkl_terms *terms, zkl_contender **contender) {
-    taken own;
-    if (zkl_client_forked(client))
-        return ZKL_FORKED;
-    if (!take_terms(&own, terms))
-        return ZKL_BAD_ARGUMENT;
-    joining all = {.path_count = count, .all = true, .tag = tag, .terms = &own.terms};
-    if (!is_sensible(&all, paths))
-        return ZKL_BAD_ARGUMENT;
-    const zkl_status apart = compare_all(paths, count);
-    return apart == ZKL_OK ? join_at(client, paths, &all, contender) : apart;
+    const joining all = {.path_count = count, .all = true, .tag = tag, .terms = terms};
+    return join_at(client, paths, &all, contender);
 }
 
 zkl_status zkl_join_leases(zkl_client *client, const char *path, size_t count, uint64_t tag,
                            const zkl_terms *terms, zkl_contender **contender) {
     if (zkl_client_forked(client))
         return ZKL_FORKED;
-    taken own;
-    if (!count || !take_terms(&own, terms) || own.terms.kind != ZKL_KIND_LEASE ||
-        !zkl_path_is_lock(path))
+    if (!count || !zkl_path_is_lock(path))
         return ZKL_BAD_ARGUMENT;
-    joining all = {.path_count = 2, .leases = count, .tag = tag, .terms = &own.terms};
+    const joining all = {.path_count = 2, .leases = count, .tag = tag, .terms = terms};
     char *gate = NULL, *leases = NULL;
     if (asprintf(&gate, "%s/locks", path) < 0)
         gate = NULL;
