@@ -80,13 +80,13 @@ static void log_lines(input *in) {
     char text[ZKL_LOG_LINE];
     for (unsigned i = told > ZKL_LOG_LINES ? told - ZKL_LOG_LINES : 0; i < told; i++) {
         const char *line = lines[i % count];
-        CHECK(zkl_log_next(&log, &level, &own, text, sizeof text));
+        CHECK(zkl_log_take_next(&log, &level, &own, text, sizeof text));
         CHECK_TEXT(level, strstr(line, ":ZOO_ERROR@") ? "error" : "warn");
         CHECK(strlen(text) ==
               (strlen(line) < ZKL_LOG_LINE ? strlen(line) : (size_t)ZKL_LOG_LINE - 1));
         CHECK(strncmp(text, line, strlen(text)) == 0);
     }
-    CHECK(!zkl_log_next(&log, &level, &own, text, sizeof text));
+    CHECK(!zkl_log_take_next(&log, &level, &own, text, sizeof text));
     zkl_log_close(&log);
     zkl_events_destroy(&events);
     for (unsigned i = 0; i < count; i++)

@@ -111,7 +111,7 @@ static zkl_counts *counts_new(const char *name) {
     return counts;
 }
 
-unsigned zkl_counts_number(zkl_counts_table *table, const char *name) {
+unsigned zkl_counts_enter(zkl_counts_table *table, const char *name) {
     if (!name[0])
         return 0;
     size_t i = 0;

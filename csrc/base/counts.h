@@ -22,14 +22,14 @@ typedef struct zkl_counts_table {
 
 /* The number of the counts with that name, which it creates. 0: the name is "". ZKL_COUNTS_MOST: no
  * memory. */
-unsigned zkl_counts_number(zkl_counts_table *table, const char *name);
+unsigned zkl_counts_enter(zkl_counts_table *table, const char *name);
 /* The number itself, if it has counts, otherwise 0. The numbers that have some are in order of
  * their serial, "other" last. */
 static inline unsigned zkl_counts_used(const zkl_counts_table *table, unsigned number) {
     return number > 0 && number < ZKL_COUNTS_MOST && table->named[number - 1] ? number : 0;
 }
 
-/* The counts with a number that zkl_counts_number has returned; with any other number, those
+/* The counts with a number that zkl_counts_enter has returned; with any other number, those
  * without a name. */
 static inline zkl_counts *zkl_counts_at(zkl_counts_table *table, unsigned number) {
     const unsigned used = zkl_counts_used(table, number);

@@ -27,7 +27,7 @@ static void wake(zkl_round *round, zkl_nanos pause) {
     zkl_timer_set(round->timers, &round->timer, round->clock->now() + pause);
 }
 
-static zkl_post *next_post(zkl_round *round) {
+static zkl_post *rotate(zkl_round *round) {
     zkl_post *post = ZKL_FIRST(&round->posts, zkl_post, item);
     zkl_list_remove(&round->posts, &post->item);
     zkl_list_append(&round->posts, &post->item);
@@ -40,7 +40,7 @@ static void walk(zkl_timer *timer) {
     zkl_round *round = ZKL_CONTAINER_OF(timer, zkl_round, timer);
     zkl_nanos cost = 0;
     for (size_t served = due(round); served > 0 && round->count && cost < PAUSE; served--) {
-        const zkl_nanos one = round->serve(next_post(round));
+        const zkl_nanos one = round->serve(rotate(round));
         if (one == ZKL_NEVER)
             return; /* the next zkl_round_add wakes the round */
         cost += one;

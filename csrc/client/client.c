@@ -450,5 +450,5 @@ void zkl_wake_at(zkl_client *client, zkl_nanos moment) {
 
 bool zkl_log_take(zkl_client *client, const char **level, bool *own, char *line, size_t size) {
     return !zkl_client_forked(client) && client->log &&
-           zkl_log_next(client->log, level, own, line, size);
+           zkl_log_take_next(client->log, level, own, line, size);
 }

@@ -12,6 +12,7 @@
 #include "line/contender.h"
 #include "line/doubt.h"
 #include "line/line.h"
+#include "line/line_state.h"
 #include "line/lines.h"
 #include "line/slow.h"
 #include "paths/node_budget.h"
@@ -77,7 +78,7 @@ static zkl_contender *join_compound(zkl_client *client, const joining *j) {
 static zkl_contender *join(zkl_client *client, const joining *j) {
     if (j->all || j->leases)
         return join_compound(client, j);
-    zkl_line *line = zkl_lines_at(&client->lines, j->paths[0]);
+    zkl_line *line = zkl_lines_find_or_make(&client->lines, j->paths[0]);
     if (!line)
         return NULL;
     if (j->terms->sharing)

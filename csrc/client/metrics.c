@@ -37,7 +37,7 @@ zkl_status zkl_client_stats(zkl_client *client, zkl_stats *given) {
 zkl_status zkl_name(zkl_client *client, const char *name, unsigned *number) {
     if (!zkl_client_begin(client))
         return ZKL_FORKED;
-    *number = zkl_counts_number(&client->context.counts, name);
+    *number = zkl_counts_enter(&client->context.counts, name);
     zkl_client_unlock(client);
     return *number < ZKL_COUNTS_MOST ? ZKL_OK : ZKL_NO_MEMORY;
 }

@@ -129,7 +129,7 @@ bool zkl_node_watch_take(zkl_node_watch *node_watch, zkl_status *status, zkl_con
     zkl_client *client = zkl_client_of(zkl_node_watch_context(node_watch));
     if (!zkl_client_begin(client))
         return false;
-    const bool given = zkl_node_watch_given(node_watch, status, content);
+    const bool given = zkl_node_watch_hand_out(node_watch, status, content);
     zkl_client_unlock(client);
     return given;
 }

@@ -111,7 +111,7 @@ static zkl_contender *join_part(zkl_compound_lock *lock, const char *path, zkl_k
         .once = lock->head.terms.once,
         .owner = lock->head.receiver.owner,
     };
-    zkl_line *line = zkl_lines_at(lock->lines, path);
+    zkl_line *line = zkl_lines_find_or_make(lock->lines, path);
     return line ? zkl_line_join_part(line, &terms, &lock->listener) : NULL;
 }
 

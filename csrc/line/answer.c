@@ -34,7 +34,7 @@
 static void take_list(zkl_line *line, const zkl_reply *reply) {
     line->pause = 0;
     if (!line->retry.at) /* otherwise something else was refused */
-        zkl_throttle_passed(&line->common->throttle);
+        zkl_throttle_served(&line->common->throttle);
     line->listed = zkl_context_now(line->context);
     zkl_acl_check_listed(line, reply->stat);
     zkl_evaluate_list(line, reply->names, reply->count);
@@ -261,7 +261,7 @@ static void take_node(zkl_contender *c, const zkl_reply *reply) {
     zkl_contender_set_node(c, ZKL_NODE_THERE);
     c->token = c->under.token ? c->under.token : reply->stat->czxid;
     zkl_line_directory_found(c->line);
-    zkl_throttle_passed(&c->common->throttle);
+    zkl_throttle_served(&c->common->throttle);
     zkl_directories_found(&c->common->directories, c->line->path);
     if (c->phase == ZKL_OVER)
         zkl_send_erase(c);
@@ -288,7 +288,7 @@ static void create_refused(zkl_contender *c, int rc) {
 
 /* A stranger has made a node with the name that ours would have had. Another node of ours has
  * another name. false: that has happened too often. */
-static bool takes_another_name(zkl_contender *c) {
+static bool take_another_name(zkl_contender *c) {
     if (c->phase != ZKL_WAITING || c->queue.anew == ZKL_AT_ONCE)
         return false;
     c->queue.anew++;
@@ -308,7 +308,7 @@ static void created(zkl_contender *c, const zkl_reply *reply) {
         zkl_line_create_unknown(c); /* the next link searches for it */
     } else if (zkl_status_throttled(reply->rc)) {
         not_created(c, reply->rc);
-    } else if (reply->rc != ZNODEEXISTS || !takes_another_name(c)) {
+    } else if (reply->rc != ZNODEEXISTS || !take_another_name(c)) {
         create_refused(c, reply->rc);
     }
 }

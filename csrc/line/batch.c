@@ -250,7 +250,7 @@ static const zkl_line *line_for_mark(const gathering *g) {
     for (size_t i = 0; i < g->count; i++) {
         const zkl_contender *c = g->members[i];
         if (zkl_node_is_none(c->node) &&
-            zkl_directories_take_mark(&c->common->directories, c->line->path))
+            zkl_directories_allow_mark(&c->common->directories, c->line->path))
             return c->line;
     }
     return NULL;

@@ -180,7 +180,7 @@ struct zkl_contender {
     zkl_list_item member; /* line->members in order of arrival; once retired: common->retired */
 
     zkl_phase phase : 8;
-    zkl_node node : 8;
+    zkl_node node : 8;     /* outbox.h has its states */
     zkl_watch watch : 8;   /* on its own node */
     bool reading;          /* its own node is being read, without a watch */
     zkl_status outcome;    /* of a contender that is over: ZKL_OK if it was released */

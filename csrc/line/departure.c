@@ -16,7 +16,7 @@
 /* A waiter's blockers only go, and no new ones come, with one exception: a writer that also takes
  * read creates a node that is as old as its write. True if the child, which has gone, may have left
  * such a node that the snapshot does not show. */
-static bool may_have_read(zkl_line *line, const zkl_child *child) {
+static bool may_have_read(const zkl_line *line, const zkl_child *child) {
     if (child->kind != ZKL_KIND_WRITE)
         return false;
     if (!child->mine)

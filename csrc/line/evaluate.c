@@ -340,7 +340,7 @@ static void look_again(zkl_line *line) {
         zkl_contender *c;
         if (line->too_many)
             zkl_max_waiting_thin(line);
-        while ((c = zkl_followers_next_marked(&line->followers)))
+        while ((c = zkl_followers_take_marked(&line->followers)))
             zkl_evaluate(c, ZKL_BY_NEWS);
     }
 }

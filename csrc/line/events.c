@@ -76,7 +76,7 @@ bool zkl_line_watching(const zkl_line *line, const char *name) {
 
 void zkl_line_children_changed(zkl_line *line) {
     zkl_line_set_directory_watch(line, ZKL_WATCH_NONE); /* a watch fires only once */
-    line->list_wanted |= zkl_line_counts(line);
+    line->list_wanted |= zkl_line_awaits_leases(line);
     zkl_line_settle(line);
 }
 

@@ -105,7 +105,7 @@ void zkl_followers_mark(zkl_followers *followers, const zkl_child *child) {
         mark_all(followers, &followers->full);
 }
 
-zkl_contender *zkl_followers_next_marked(zkl_followers *followers) {
+zkl_contender *zkl_followers_take_marked(zkl_followers *followers) {
     zkl_contender *c = ZKL_FIRST(&followers->marked, zkl_contender, queue.follower);
     if (c)
         quit(followers, c);

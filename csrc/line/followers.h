@@ -30,7 +30,7 @@ void zkl_followers_forget_next(zkl_followers *followers, zkl_contender *c);
  * any. */
 void zkl_followers_mark(zkl_followers *followers, const zkl_child *child);
 /* Returns a marked contender, which is then no longer marked; NULL: there is none. */
-zkl_contender *zkl_followers_next_marked(zkl_followers *followers);
+zkl_contender *zkl_followers_take_marked(zkl_followers *followers);
 /* The list of the contenders that have this child as their second. The caller empties it. */
 zkl_list zkl_followers_take_next(zkl_followers *followers, const zkl_child *child);
 

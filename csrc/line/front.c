@@ -146,7 +146,7 @@ static bool read_data(zkl_first_node *first) {
     return first->reading;
 }
 
-static zkl_first_node *first_of(zkl_line *line) {
+static zkl_first_node *find_or_make(zkl_line *line) {
     if (line->first)
         return line->first;
     zkl_first_node *first = calloc(1, sizeof *first);
@@ -159,7 +159,7 @@ static zkl_first_node *first_of(zkl_line *line) {
 
 /* Ends the look now, or when the first node was read. */
 static void read_first(zkl_holder_look *look, zkl_line *line, const char *name) {
-    zkl_first_node *first = first_of(line);
+    zkl_first_node *first = find_or_make(line);
     if (!first) {
         look->known(look, line, "no memory to read who holds");
         return;
@@ -211,10 +211,11 @@ void zkl_holder_look_begin(zkl_holder_look *look, bool anew) {
     const zkl_view view = zkl_view_of(look->c);
     zkl_line *line = view.waits.line;
     if (!zkl_context_is_linked(look->c->context)) {
-        if (line && first_of(line))
+        if (line && find_or_make(line))
             enter(look, &line->first->cut);
         look->known(look, line, "no server is in reach");
-    } else if (line && (anew || may_be_gone(view.holder)) && !is_fresh(line) && first_of(line)) {
+    } else if (line && (anew || may_be_gone(view.holder)) && !is_fresh(line) &&
+               find_or_make(line)) {
         enter(look, &line->first->lists);
         line->list_wanted |= !line->list_sent;
         zkl_line_settle(line);

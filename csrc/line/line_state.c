@@ -39,7 +39,7 @@ zkl_kinds zkl_line_kinds_held(const zkl_line *line, const zkl_contender *except)
     return kinds;
 }
 
-bool zkl_line_counts(const zkl_line *line) {
+bool zkl_line_awaits_leases(const zkl_line *line) {
     return line->tally.waiting[ZKL_KIND_LEASE] > 0;
 }
 

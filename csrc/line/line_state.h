@@ -110,7 +110,7 @@ size_t zkl_line_node_length(const zkl_line *line, zkl_kind kind);
 /* The kinds with which contenders hold. `except`: one that holds and does not count, or NULL. */
 zkl_kinds zkl_line_kinds_held(const zkl_line *line, const zkl_contender *except);
 /* True if a contender waits for fewer leases. */
-bool zkl_line_counts(const zkl_line *line);
+bool zkl_line_awaits_leases(const zkl_line *line);
 /* True if a list is on its way, or goes out as soon as what is due before it has gone. */
 bool zkl_line_is_listed(const zkl_line *line);
 /* Describes a line for the trace (transitions.h). */

@@ -39,7 +39,7 @@ void zkl_lines_destroy(zkl_lines *lines) {
     zkl_table_clear(&lines->by_path.table);
 }
 
-zkl_line *zkl_lines_at(zkl_lines *lines, const char *path) {
+zkl_line *zkl_lines_find_or_make(zkl_lines *lines, const char *path) {
     zkl_line *line = zkl_lines_find(lines, path);
     if (line)
         return line;

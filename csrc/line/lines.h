@@ -18,7 +18,7 @@ bool zkl_lines_init(zkl_lines *lines, zkl_context *context, size_t node_bytes);
 void zkl_lines_destroy(zkl_lines *lines);
 
 /* The line at `path`, which is created if it does not exist; NULL: no memory. */
-zkl_line *zkl_lines_at(zkl_lines *lines, const char *path);
+zkl_line *zkl_lines_find_or_make(zkl_lines *lines, const char *path);
 /* NULL: this client has no line there. */
 zkl_line *zkl_lines_find(const zkl_lines *lines, const char *path);
 /* The line whose directory contains the node at `path`, and the node's name in it; NULL: this

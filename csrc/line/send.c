@@ -301,7 +301,7 @@ static bool is_attended(const zkl_line *line) {
 
 /* A watch on the directory reports when any lease goes. */
 static bool wants_directory_watch(const zkl_line *line) {
-    return (zkl_line_counts(line) || is_attended(line)) &&
+    return (zkl_line_awaits_leases(line) || is_attended(line)) &&
            line->directory_watch == ZKL_WATCH_NONE &&
            zkl_watch_budget_room(&line->common->watch_budget, strlen(line->path), ZKL_CLAIM_OTHERS);
 }

@@ -339,9 +339,10 @@ static int contender_shortage(lua_State *L) {
 
 /* ---- frequent calls: they take no lock and allocate nothing ---- */
 
-/* True if the owner of `e` runs now. Argument `arg` is a reference to the owner: a table with it,
- * or with the table that stands for the main program; or true: Lua has found the owner already. */
-static bool is_here(lua_State *L, entry *e, int arg) {
+/* True if the owner of `e` runs now. If that is the main program, it is known at once from then on.
+ * Argument `arg` is a reference to the owner: a table with it, or with the table that stands for
+ * the main program; or true: Lua has found the owner already. */
+static bool recognise(lua_State *L, entry *e, int arg) {
     if (e->main == L)
         return true;
     if (!lua_istable(L, arg))
@@ -360,7 +361,7 @@ static bool is_here(lua_State *L, entry *e, int arg) {
  * which might raise after the count and before the return. */
 static entry *entry_here(lua_State *L, int owner) {
     entry *e = entry_at(L, 1);
-    return e && e->contender && is_here(L, e, owner) && !lua_gethook(L) ? e : NULL;
+    return e && e->contender && recognise(L, e, owner) && !lua_gethook(L) ? e : NULL;
 }
 
 /* Accepts every timeout that a wait may have. */

@@ -464,7 +464,8 @@ zkl_status zkl_node_watch_open(zkl_nodes *nodes, const char *path, bool children
     return ZKL_OK;
 }
 
-bool zkl_node_watch_given(zkl_node_watch *node_watch, zkl_status *status, zkl_content **content) {
+bool zkl_node_watch_hand_out(zkl_node_watch *node_watch, zkl_status *status,
+                             zkl_content **content) {
     if (!node_watch->news)
         return false;
     node_watch->news = false;

@@ -22,7 +22,7 @@ zkl_status zkl_node_watch_open(zkl_nodes *nodes, const char *path, bool children
                                zkl_node_watch **node_watch);
 /* The state that the host has not taken yet. The host frees the content (NULL: the status says
  * why). false: nothing new. */
-bool zkl_node_watch_given(zkl_node_watch *node_watch, zkl_status *status, zkl_content **content);
+bool zkl_node_watch_hand_out(zkl_node_watch *node_watch, zkl_status *status, zkl_content **content);
 /* The host stops watching. */
 void zkl_node_watch_quit(zkl_node_watch *node_watch);
 

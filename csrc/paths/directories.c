@@ -47,7 +47,7 @@ static zkl_directory *find(const zkl_directories *directories, const char *path)
 }
 
 /* Its note, which is the first of its set then. NULL: no memory. */
-static zkl_directory *note_of(zkl_directories *directories, const char *path) {
+static zkl_directory *bring_up(zkl_directories *directories, const char *path) {
     if (is_latest(directories, path))
         return directories->latest;
     if (!directories->notes)
@@ -72,7 +72,7 @@ static zkl_directory *note_of(zkl_directories *directories, const char *path) {
 }
 
 void zkl_directories_found(zkl_directories *directories, const char *path) {
-    zkl_directory *note = note_of(directories, path);
+    zkl_directory *note = bring_up(directories, path);
     if (note)
         note->no_node = false;
 }
@@ -102,7 +102,7 @@ void zkl_directories_refuse_mark(zkl_directories *directories, const char *path)
         known->no_mark = true;
 }
 
-bool zkl_directories_take_mark(const zkl_directories *directories, const char *path) {
+bool zkl_directories_allow_mark(const zkl_directories *directories, const char *path) {
     const zkl_directory *known = find(directories, path);
     return known && !known->no_mark;
 }
@@ -132,7 +132,7 @@ static void enter(zkl_directory *note, int64_t session) {
 
 void zkl_directories_found_safe(zkl_directories *directories, const char *path, int64_t session,
                                 zkl_edition edition) {
-    zkl_directory *note = note_of(directories, path);
+    zkl_directory *note = bring_up(directories, path);
     if (!note)
         return;
     enter(note, session);

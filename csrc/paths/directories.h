@@ -37,7 +37,7 @@ bool zkl_directories_known(const zkl_directories *directories, const char *path)
 /* The servers let us make nodes there, but not the mark of a transaction, for it has to be deleted
  * again. */
 void zkl_directories_refuse_mark(zkl_directories *directories, const char *path);
-bool zkl_directories_take_mark(const zkl_directories *directories, const char *path);
+bool zkl_directories_allow_mark(const zkl_directories *directories, const char *path);
 void zkl_directories_clear(zkl_directories *directories);
 
 /* ---- its ACL ---- */

@@ -70,8 +70,8 @@ static void sum_up(zkl_listing *listing) {
     finish(listing, ZKL_OK);
 }
 
-/* Each entry is looked at once, in order. */
-static bool is_asked_about(zkl_listing *listing, const zkl_child *child) {
+/* Goes on to the next child, in order. true: it is one to ask about. */
+static bool walk_to(zkl_listing *listing, const zkl_child *child) {
     switch (listing->scope) {
     case ZKL_LISTING_NODES:
         return true;
@@ -91,8 +91,7 @@ static void go_on(zkl_listing *listing) {
         const size_t index = listing->next++;
         const bool lease = listing->snapshot.children[index].kind == ZKL_KIND_LEASE;
         listing->entries[index].gone = lease != listing->leases;
-        if (listing->entries[index].gone ||
-            !is_asked_about(listing, &listing->snapshot.children[index]))
+        if (listing->entries[index].gone || !walk_to(listing, &listing->snapshot.children[index]))
             continue;
         rc = ask_for(listing, index);
         listing->open += rc == ZOK;

@@ -313,7 +313,7 @@ static bool spread(graph *g, size_t waits, size_t wanted, size_t *end) {
 }
 
 /* Searches a shortest way from this wait to itself, the nearest waits first. */
-static bool is_in_circle(graph *g, size_t wanted) {
+static bool seek_circle(graph *g, size_t wanted) {
     size_t end = 0;
     memset(g->seen, 0, g->count * sizeof *g->seen);
     g->seen[wanted] = true;
@@ -382,7 +382,7 @@ static bool add_circle(graph *g, size_t wanted, zkl_circles *found) {
 static bool find(graph *g, bool certain, zkl_circles *found) {
     settle(g, certain);
     for (size_t i = 0; i < g->count; i++)
-        if (g->blocked[i] && !g->covered[i] && is_in_circle(g, i) && !add_circle(g, i, found))
+        if (g->blocked[i] && !g->covered[i] && seek_circle(g, i) && !add_circle(g, i, found))
             return false;
     return true;
 }
@@ -415,10 +415,10 @@ bool zkl_circle_closes(const zkl_standing *all, size_t count, size_t index) {
     if (!graph_init(&g, all, count))
         return false;
     begin(&g, true); /* most often there is no circle even if everybody stays for ever */
-    bool closes = g.blocked[index] && is_in_circle(&g, index);
+    bool closes = g.blocked[index] && seek_circle(&g, index);
     if (closes) {
         settle(&g, true);
-        closes = g.blocked[index] && is_in_circle(&g, index);
+        closes = g.blocked[index] && seek_circle(&g, index);
     }
     graph_free(&g);
     return closes;

@@ -36,6 +36,6 @@ zkl_nanos zkl_throttle_refused(zkl_throttle *throttle, zkl_nanos now) {
     return now + throttle->pause - room * place / 65536;
 }
 
-void zkl_throttle_passed(zkl_throttle *throttle) {
+void zkl_throttle_served(zkl_throttle *throttle) {
     throttle->passed++;
 }

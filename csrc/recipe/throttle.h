@@ -22,6 +22,6 @@ typedef struct zkl_throttle {
 /* Servers have refused a request of a line at `now`. Returns when the line asks again. */
 zkl_nanos zkl_throttle_refused(zkl_throttle *throttle, zkl_nanos now);
 /* A line has got a node or its list. */
-void zkl_throttle_passed(zkl_throttle *throttle);
+void zkl_throttle_served(zkl_throttle *throttle);
 
 #endif

@@ -383,7 +383,7 @@ static void wait_for(zkl_shared_node *shared, zkl_contender *c, const zkl_terms 
 }
 
 /* True if it has a node with a share of the node budget; or there is room for one. */
-static bool has_place(const zkl_shared_node *shared, zkl_contender *c) {
+static bool check_place(const zkl_shared_node *shared, zkl_contender *c) {
     if (shared->contender && !shared->contender->share.owed)
         return true;
     return zkl_node_budget_fits(&c->common->node_budget,
@@ -412,7 +412,7 @@ static zkl_contender *join_under(uint64_t tag, const zkl_terms *terms) {
     if (!c)
         return NULL;
     read->sharing = *terms->sharing;
-    if (!has_place(read, c)) {
+    if (!check_place(read, c)) {
         zkl_handoff_fail(c, ZKL_TOO_BIG);
         return c;
     }
@@ -445,7 +445,7 @@ zkl_contender *zkl_shared_node_join(zkl_line *line, uint64_t tag, const zkl_term
         zkl_line_make_way(line);
         if (terms->once)
             try_once(shared);
-        if (has_place(shared, c))
+        if (check_place(shared, c))
             wait_for(shared, c, terms);
         else
             zkl_handoff_fail(c, ZKL_TOO_BIG);

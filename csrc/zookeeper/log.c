@@ -80,7 +80,7 @@ static zkl_log_ring *oldest(zkl_log *log) {
     return a->count && a->lines[a->first].number < b->lines[b->first].number ? a : b;
 }
 
-bool zkl_log_next(zkl_log *log, const char **level, bool *own, char *text, size_t size) {
+bool zkl_log_take_next(zkl_log *log, const char **level, bool *own, char *text, size_t size) {
     pthread_mutex_lock(&logs->mutex);
     zkl_log_ring *ring = oldest(log);
     if (ring) {
@@ -133,7 +133,7 @@ static void tell_due(zkl_log *log, zkl_nanos now) {
 
 /* locked. The one that this line is about; else a free one; else the one that was told longest ago,
  * with what it still has to tell. */
-static zkl_log_condition *condition_of(zkl_log *log, const zkl_log_condition *latest) {
+static zkl_log_condition *make_room(zkl_log *log, const zkl_log_condition *latest) {
     zkl_log_condition *place = &log->conditions[0];
     for (size_t i = 0; i < ZKL_LOG_CONDITIONS; i++) {
         zkl_log_condition *one = &log->conditions[i];
@@ -151,7 +151,7 @@ static zkl_log_condition *condition_of(zkl_log *log, const zkl_log_condition *la
 /* locked */
 static void happened(zkl_log *log, const zkl_log_condition *latest) {
     tell_due(log, latest->told);
-    zkl_log_condition *condition = condition_of(log, latest);
+    zkl_log_condition *condition = make_room(log, latest);
     if (!condition->format) {
         *condition = *latest;
         append(log, latest->level, true, latest->text);

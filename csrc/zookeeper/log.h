@@ -62,7 +62,7 @@ void zkl_log_close(zkl_log *log);
 /* From now on it also keeps the lines of a trace. false: no memory. */
 bool zkl_log_keep_trace(zkl_log *log);
 /* Takes the oldest line. Where lines of the trace are missing, it makes one that says how many. */
-bool zkl_log_next(zkl_log *log, const char **level, bool *own, char *text, size_t size);
+bool zkl_log_take_next(zkl_log *log, const char **level, bool *own, char *text, size_t size);
 
 /* Adds a line of our own to one log; NULL: no log. `subject` and the format say which condition it
  * is about. If a line was about the same one less than a minute ago, the minute's end brings the

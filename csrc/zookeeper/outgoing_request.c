@@ -61,7 +61,7 @@ int zkl_outgoing_request_transact(zkl_outgoing_request *r, int count, const zoo_
 
 /* The library returns those that a broken connection leaves behind in the order in which they were
  * handed over. */
-static bool is_oldest_lost(zkl_link *link, int rc) {
+static bool note_loss(zkl_link *link, int rc) {
     if (rc != ZCONNECTIONLOSS)
         return false;
     pthread_mutex_lock(&link->mutex);
@@ -78,7 +78,7 @@ void zkl_outgoing_request_answer(zkl_outgoing_request *r, const zkl_reply *reply
     if (link->settled < r->handed)
         link->settled = r->handed;
     zkl_reply complete = *reply;
-    complete.oldest = is_oldest_lost(link, reply->rc);
+    complete.oldest = note_loss(link, reply->rc);
     complete.extra = r->extra;
     link->owner.answered(link->owner.ctx, link, &r->back, &complete, r->handed,
                          zkl_proof_of(r->reach, reply->rc));

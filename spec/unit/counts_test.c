@@ -79,7 +79,7 @@ static void each_status_has_one_result(void) {
 
 static void an_end_is_counted_with_its_wait(void) {
     zkl_counts_table table = {0};
-    const unsigned number = zkl_counts_number(&table, "report");
+    const unsigned number = zkl_counts_enter(&table, "report");
     zkl_counts_ended(&table, number, ZKL_TIMEOUT, 2 * ZKL_SECOND);
     const zkl_counts *counts = zkl_counts_at(&table, number);
     CHECK_INT(counts->ended[ZKL_RESULT_TIMEOUT], 1);
@@ -92,10 +92,10 @@ static void an_end_is_counted_with_its_wait(void) {
 
 static void a_name_has_one_number(void) {
     zkl_counts_table table = {0};
-    const unsigned a = zkl_counts_number(&table, "a"), b = zkl_counts_number(&table, "b");
+    const unsigned a = zkl_counts_enter(&table, "a"), b = zkl_counts_enter(&table, "b");
     CHECK(a != b && a && b);
-    CHECK_INT(zkl_counts_number(&table, "a"), a);
-    CHECK_INT(zkl_counts_number(&table, ""), 0);
+    CHECK_INT(zkl_counts_enter(&table, "a"), a);
+    CHECK_INT(zkl_counts_enter(&table, ""), 0);
     CHECK(zkl_counts_at(&table, 0) == &table.unnamed);
     CHECK(zkl_counts_at(&table, b + 1) == &table.unnamed); /* nobody has been given that one */
     CHECK(zkl_counts_at(&table, ZKL_COUNTS_MOST) == &table.unnamed);
@@ -108,14 +108,14 @@ static void the_hundred_and_first_name_is_other(void) {
     unsigned last = 0;
     for (int i = 0; i < ZKL_NAMES_MOST; i++) {
         snprintf(name, sizeof name, "name %d", i);
-        last = zkl_counts_number(&table, name);
+        last = zkl_counts_enter(&table, name);
         CHECK_TEXT(zkl_counts_at(&table, last)->name, name);
     }
-    const unsigned other = zkl_counts_number(&table, "one more");
+    const unsigned other = zkl_counts_enter(&table, "one more");
     CHECK(other != last);
     CHECK_TEXT(zkl_counts_at(&table, other)->name, "other");
-    CHECK_INT(zkl_counts_number(&table, "and another"), other);
-    CHECK_INT(zkl_counts_number(&table, "name 7"), 8);
+    CHECK_INT(zkl_counts_enter(&table, "and another"), other);
+    CHECK_INT(zkl_counts_enter(&table, "name 7"), 8);
     CHECK_INT(other, ZKL_COUNTS_MOST - 1);
     for (unsigned i = 2; i < ZKL_COUNTS_MOST; i++)
         CHECK(zkl_counts_at(&table, i - 1)->serial < zkl_counts_at(&table, i)->serial);
@@ -124,14 +124,14 @@ static void the_hundred_and_first_name_is_other(void) {
 
 static void a_lock_named_other_shares_the_counts_of_the_others(void) {
     zkl_counts_table table = {0};
-    const unsigned other = zkl_counts_number(&table, "other");
+    const unsigned other = zkl_counts_enter(&table, "other");
     CHECK_INT(zkl_counts_used(&table, other), other);
     CHECK_INT(zkl_counts_used(&table, 1), 0); /* no other name is there yet */
     CHECK_INT(zkl_counts_used(&table, ZKL_COUNTS_MOST), 0);
     for (int i = 0; i <= ZKL_NAMES_MOST; i++) {
         char name[32];
         snprintf(name, sizeof name, "name %d", i);
-        const unsigned number = zkl_counts_number(&table, name);
+        const unsigned number = zkl_counts_enter(&table, name);
         CHECK((number == other) == (i == ZKL_NAMES_MOST));
     }
     zkl_counts_free(&table);
@@ -141,8 +141,8 @@ static void a_sum_has_all_names(void) {
     zkl_counts_table table = {0};
     zkl_histogram wait = {0}, hold = {0};
     zkl_counts_ended(&table, 0, ZKL_TIMEOUT, ZKL_SECOND);
-    zkl_counts_ended(&table, zkl_counts_number(&table, "a"), ZKL_TIMEOUT, ZKL_SECOND);
-    zkl_counts_ended(&table, zkl_counts_number(&table, "other"), ZKL_TIMEOUT, ZKL_SECOND);
+    zkl_counts_ended(&table, zkl_counts_enter(&table, "a"), ZKL_TIMEOUT, ZKL_SECOND);
+    zkl_counts_ended(&table, zkl_counts_enter(&table, "other"), ZKL_TIMEOUT, ZKL_SECOND);
     zkl_histogram_add(&zkl_counts_at(&table, 0)->hold, ZKL_SECOND);
     zkl_counts_sum(&table, &wait, &hold);
     CHECK_INT(wait.buckets[9], 3);

@@ -29,18 +29,18 @@ static void what_was_found_is_known_until_it_is_gone(void) {
 }
 
 static void a_directory_takes_a_mark_until_it_refuses_one(void) {
-    CHECK(!zkl_directories_take_mark(&directories, "/a"));
+    CHECK(!zkl_directories_allow_mark(&directories, "/a"));
     zkl_directories_refuse_mark(&directories, "/a");
     zkl_directories_found(&directories, "/a");
-    CHECK(zkl_directories_take_mark(&directories, "/a"));
+    CHECK(zkl_directories_allow_mark(&directories, "/a"));
     zkl_directories_refuse_mark(&directories, "/a");
     CHECK(zkl_directories_known(&directories, "/a"));
-    CHECK(!zkl_directories_take_mark(&directories, "/a"));
+    CHECK(!zkl_directories_allow_mark(&directories, "/a"));
     zkl_directories_found(&directories, "/a");
-    CHECK(!zkl_directories_take_mark(&directories, "/a"));
+    CHECK(!zkl_directories_allow_mark(&directories, "/a"));
     zkl_directories_gone(&directories, "/a"); /* the next one may have another ACL */
     zkl_directories_found(&directories, "/a");
-    CHECK(zkl_directories_take_mark(&directories, "/a"));
+    CHECK(zkl_directories_allow_mark(&directories, "/a"));
 }
 
 static void what_refuses_a_node_is_not_known_until_one_is_made(void) {
@@ -52,7 +52,7 @@ static void what_refuses_a_node_is_not_known_until_one_is_made(void) {
     CHECK(!zkl_directories_known(&directories, "/a"));
     zkl_directories_found(&directories, "/a");
     CHECK(zkl_directories_known(&directories, "/a"));
-    CHECK(!zkl_directories_take_mark(&directories, "/a"));
+    CHECK(!zkl_directories_allow_mark(&directories, "/a"));
 }
 
 static const zkl_stat empty = {.czxid = 7, .children = 1};

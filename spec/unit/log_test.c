@@ -32,7 +32,7 @@ static void end(void) {
 
 /* The oldest line; "": there is none. */
 static const char *line(void) {
-    return zkl_log_next(&told, &level, &own, text, sizeof text) ? text : "";
+    return zkl_log_take_next(&told, &level, &own, text, sizeof text) ? text : "";
 }
 
 static void pass(double seconds) {

@@ -96,7 +96,7 @@ static void check_no_nodes(void) {
 static void check_seen(const char *data) {
     zkl_status status;
     zkl_content *content = NULL;
-    CHECK(zkl_node_watch_given(memory.view, &status, &content) && content);
+    CHECK(zkl_node_watch_hand_out(memory.view, &status, &content) && content);
     CHECK_TEXT(content->data, data);
     zkl_content_free(content);
     zkl_node_watch_quit(memory.view);

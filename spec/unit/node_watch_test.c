@@ -43,7 +43,7 @@ static const char *taken(size_t i) {
     static char text[256];
     zkl_status status;
     zkl_content *content;
-    if (!zkl_node_watch_given(node_watches[i], &status, &content))
+    if (!zkl_node_watch_hand_out(node_watches[i], &status, &content))
         return "-";
     if (!content)
         return zkl_status_text(status);

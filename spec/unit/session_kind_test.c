@@ -14,7 +14,7 @@ static void step(void) {
     world_enter();
     zkl_session_step(&world.session);
     world_leave();
-    while (zkl_log_next(&world.said, &level, &own, text, sizeof text))
+    while (zkl_log_take_next(&world.said, &level, &own, text, sizeof text))
         warnings += strstr(text, "plain nodes") != NULL;
 }
 

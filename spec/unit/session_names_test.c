@@ -15,7 +15,7 @@ static const char *warning(void) {
     static char text[ZKL_LOG_LINE];
     const char *level;
     bool own;
-    return zkl_log_next(&world.said, &level, &own, text, sizeof text) ? text : "";
+    return zkl_log_take_next(&world.said, &level, &own, text, sizeof text) ? text : "";
 }
 
 static void cut(void) {

@@ -89,16 +89,16 @@ static void says_so_once_for_each_that_does_not_start(void) {
     bool own;
     char text[ZKL_LOG_LINE];
     world_work();
-    CHECK(!zkl_log_next(&world.said, &level, &own, text, sizeof text));
+    CHECK(!zkl_log_take_next(&world.said, &level, &own, text, sizeof text));
     world_happens(world_link(), ZKL_LINK_EXPIRED);
-    CHECK(
-        zkl_log_next(&world.said, &level, &own, text, sizeof text)); /* of the end of the session */
+    CHECK(zkl_log_take_next(&world.said, &level, &own, text,
+                            sizeof text)); /* of the end of the session */
     world.starts = false;
     world_pass(1);
     world_work();
-    CHECK(zkl_log_next(&world.said, &level, &own, text, sizeof text));
+    CHECK(zkl_log_take_next(&world.said, &level, &own, text, sizeof text));
     CHECK(strstr(text, "cannot start a ZooKeeper handle: ") != NULL);
-    CHECK(!zkl_log_next(&world.said, &level, &own, text, sizeof text));
+    CHECK(!zkl_log_take_next(&world.said, &level, &own, text, sizeof text));
 }
 
 int main(int argc, char **argv) {

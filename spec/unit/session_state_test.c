@@ -182,7 +182,7 @@ static const char *level; /* of the latest line */
 static const char *line(void) {
     static char text[ZKL_LOG_LINE];
     bool own;
-    return zkl_log_next(&world.said, &level, &own, text, sizeof text) ? text : "";
+    return zkl_log_take_next(&world.said, &level, &own, text, sizeof text) ? text : "";
 }
 
 static void the_log_says_why_it_is_suspended_and_for_how_long(void) {

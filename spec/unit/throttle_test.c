@@ -29,7 +29,7 @@ static zkl_nanos next(zkl_nanos *now, unsigned refusals, unsigned passed) {
     for (unsigned i = 0; i < refusals; i++)
         refused(*now);
     for (unsigned i = 0; i < passed; i++)
-        zkl_throttle_passed(&throttle);
+        zkl_throttle_served(&throttle);
     *now = throttle.until;
     refused(*now);
     return throttle.pause;
@@ -78,7 +78,7 @@ static void a_round_without_a_refusal_makes_it_short_again(void) {
     zkl_nanos now = ZKL_SECOND;
     for (unsigned i = 0; i < 4; i++)
         next(&now, MANY, 0);
-    zkl_throttle_passed(&throttle);
+    zkl_throttle_served(&throttle);
     refused(throttle.until + throttle.pause);
     CHECK_INT(throttle.pause, 100 * MS);
 }

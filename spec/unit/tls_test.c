@@ -68,7 +68,7 @@ static const char *advice_on(const char *what, mode_t mode) {
     snprintf(files, sizeof files, "ca.pem,client.pem,%s,sesame", good);
     zkl_tls_advise(files, &log);
     do {
-        if (!zkl_log_next(&log, &level, &own, line, sizeof line))
+        if (!zkl_log_take_next(&log, &level, &own, line, sizeof line))
             line[0] = '\0';
         CHECK(!strstr(line, "sesame"));
     } while (line[0] && !strstr(line, what));

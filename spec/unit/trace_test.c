@@ -29,7 +29,7 @@ static bool own;
 
 /* The oldest line; "": there is none. */
 static const char *line(void) {
-    return zkl_log_next(&said, &level, &own, text, sizeof text) ? text : "";
+    return zkl_log_take_next(&said, &level, &own, text, sizeof text) ? text : "";
 }
 
 /* The next line is this, with the node's path behind it. */
@@ -196,8 +196,8 @@ static void a_log_without_a_trace_has_its_warnings_only(void) {
     zkl_log other;
     zkl_log_open(&other, &announced, one->context.clock, false);
     zkl_log_warn(&other, NULL, "a warning");
-    CHECK(zkl_log_next(&other, &level, &own, text, sizeof text));
-    CHECK(!zkl_log_next(&other, &level, &own, text, sizeof text));
+    CHECK(zkl_log_take_next(&other, &level, &own, text, sizeof text));
+    CHECK(!zkl_log_take_next(&other, &level, &own, text, sizeof text));
     zkl_log_close(&other);
 }
 

@@ -165,7 +165,7 @@ static fake_caller *join(fake_client *client, const char *path, zkl_terms terms)
     fake_caller *caller = caller_new(client);
     if (!terms.kind)
         terms.kind = ZKL_KIND_LOCK;
-    zkl_line *line = zkl_lines_at(&client->lines, path);
+    zkl_line *line = zkl_lines_find_or_make(&client->lines, path);
     caller->shares = terms.sharing != NULL;
     caller->deadline = terms.deadline;
     int64_t token = 0;
