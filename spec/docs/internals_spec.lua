@@ -69,6 +69,22 @@ local function faults(text)
   return found
 end
 
+--- The functions of a walk that stand alone although no file that the walk has named before defines them.
+local function homeless(walk)
+  local found, named = {}, {}
+  for name, rest in walk:gmatch("`([%a_][%w_.:]*)`()") do
+    local path = walk:match("^%s+in%s+`([%w_./]+%.%a+)`", rest)
+    local is_function, is_named = functions[name] or name:find "^%u%a+:", false
+    for _, file in ipairs(named) do is_named = is_named or is_defined(file, name) end
+    if path then
+      named[#named + 1] = path
+    elseif is_function and not is_named then
+      found[#found + 1] = name
+    end
+  end
+  return found
+end
+
 --- The folders in a folder.
 local function folders(root)
   local found = {}
@@ -87,6 +103,15 @@ describe("a page about the code #once", function()
   it("follows functions through their files: docs/internals/walks.md", function()
     local _, count = read("docs/internals/walks.md"):gsub("`%s+in%s+`", "")
     assert.is_true(count > 60, "walks.md names only " .. count .. " functions with their files")
+  end)
+
+  it("names the file of each function of a walk: docs/internals/walks.md", function()
+    local page = read "docs/internals/walks.md"
+    local intro, walks = page:match "^(.-)(\n## An acquire.*)\n## The rooms"
+    for walk in (walks:gsub("\n## ", "\0") .. "\0"):gmatch("([^%z]+)%z") do
+      assert.same({}, homeless(intro .. walk), walk:match "^[^\n]*")
+    end
+    assert.same({ "zkl_join" }, homeless("`zkl_join`, `zkl_line_join` in `csrc/line/line.c`, `zkl_line_release`"))
   end)
 
   it("has each folder of the code: ARCHITECTURE.md", function()
