@@ -5,9 +5,7 @@
 #include "zklock.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -42,7 +40,6 @@ int cli_connection_open(cli_connection *connection, const cli_settings *settings
         .tls = tls,
         .node_bytes = settings->node_bytes,
     };
-    *connection = (cli_connection){.tag = 0};
     errno = 0;
     const zkl_status status = zkl_open(&config, &connection->client);
     const int why = status == ZKL_NO_MEMORY ? errno : 0;
@@ -53,76 +50,49 @@ int cli_connection_open(cli_connection *connection, const cli_settings *settings
     return cli_exit_code(status);
 }
 
-/* ---- to wait ---- */
+/* ---- to ask ---- */
 
-uint64_t cli_connection_tag(cli_connection *connection) {
-    return ++connection->tag;
-}
-
-uint64_t cli_connection_ask(cli_connection *connection) {
-    connection->answered = false;
-    connection->answer = (zkl_event){.status = ZKL_OK};
-    connection->asked = cli_connection_tag(connection);
-    return connection->asked;
-}
-
-/* false: the listener has ended the wait. */
-static bool take(cli_connection *connection, const zkl_event *event) {
-    const cli_listener *listener = &connection->listener;
-    if (event->tag != connection->asked || connection->answered)
-        return !listener->told || listener->told(listener->context, event);
-    connection->answered = true;
-    connection->answer = *event;
-    return true;
-}
-
-bool cli_connection_hear(cli_connection *connection) {
-    zkl_event event;
-    while (zkl_peek(connection->client, &event)) {
-        zkl_forget(connection->client, event.serial);
-        const bool of_client = event.kind == ZKL_EVENT_STATE || event.kind == ZKL_EVENT_LOG;
-        if (!of_client && !take(connection, &event))
-            return false;
-    }
-    return true;
-}
-
-bool cli_connection_await(cli_connection *connection, zkl_nanos until) {
-    struct pollfd fd = {zkl_fd(connection->client), POLLIN, 0};
-    zkl_wake_at(connection->client, until);
-    while (cli_connection_hear(connection) && !connection->answered) {
-        if (until != ZKL_NEVER && zkl_now() >= until)
-            return false;
-        poll(&fd, 1, -1);
-    }
-    const bool answered = connection->answered;
-    if (answered)
-        connection->asked = 0; /* the next wait is for another one */
-    connection->answered = false;
-    return answered;
+zkl_nanos cli_connection_deadline(const cli_connection *connection) {
+    return zkl_clock_after(zkl_now(), connection->seconds);
 }
 
 zkl_status cli_connection_answer(cli_connection *connection, bool there) {
-    if (!there)
-        return ZKL_NO_MEMORY;
-    return cli_connection_await(connection, ZKL_NEVER) ? connection->answer.status : ZKL_CANCELLED;
+    zkl_event answer = {.status = ZKL_NO_MEMORY};
+    if (there)
+        zkl_wait(connection->client, CLI_QUESTION, ZKL_NEVER, &answer);
+    return answer.status;
 }
 
-int cli_connection_session(cli_connection *connection, double seconds) {
-    char about[64];
-    const uint64_t tag = cli_connection_ask(connection);
-    const zkl_nanos deadline = zkl_clock_after(zkl_now(), seconds);
-    zkl_query *query = zkl_query_session(connection->client, tag, deadline);
+zkl_status cli_connection_ready(cli_connection *connection, zkl_nanos deadline) {
+    zkl_query *query = zkl_query_session(connection->client, CLI_QUESTION, deadline);
     const zkl_status status = cli_connection_answer(connection, query);
     zkl_query_drop(query);
-    if (status == ZKL_OK)
-        return 0;
-    snprintf(about, sizeof about, "no session within %g s", seconds);
+    return status;
+}
+
+int cli_connection_session(cli_connection *connection) {
+    char about[64];
+    const zkl_status status = cli_connection_ready(connection, cli_connection_deadline(connection));
+    snprintf(about, sizeof about, "no session within %g s", connection->seconds);
     return cli_connection_failure(connection, status, status == ZKL_DISCONNECTED ? about : NULL);
+}
+
+zkl_status cli_connection_do(cli_connection *connection, const zkl_op *op) {
+    zkl_node_request_drop(connection->request);
+    connection->request = zkl_node_do(connection->client, op, CLI_QUESTION,
+                                      cli_connection_deadline(connection), false);
+    return cli_connection_answer(connection, connection->request);
+}
+
+zkl_status cli_connection_read(cli_connection *connection, zkl_op_kind kind, const char *path) {
+    return cli_connection_do(connection,
+                             &(zkl_op){.size = sizeof(zkl_op), .kind = kind, .path = path});
 }
 
 int cli_connection_failure(cli_connection *connection, zkl_status status, const char *about) {
     char trouble[ZKL_TROUBLE_TEXT];
+    if (status == ZKL_OK)
+        return 0;
     if (status != ZKL_DISCONNECTED ||
         !zkl_client_trouble(connection->client, trouble, sizeof trouble))
         return cli_failure(status, about);
@@ -133,18 +103,15 @@ int cli_connection_failure(cli_connection *connection, zkl_status status, const 
 
 /* ---- to close ---- */
 
+#define NOBODY 0 /* has no event */
+
 void cli_connection_close(cli_connection *connection, zkl_nanos most) {
-    zkl_client *client = connection->client;
-    if (!client)
+    zkl_event none;
+    if (!connection->client)
         return;
-    struct pollfd fd = {zkl_fd(client), POLLIN, 0};
-    const zkl_nanos until = zkl_now() + most;
-    zkl_close(client);
-    for (zkl_nanos left; !zkl_ended(client) && (left = until - zkl_now()) > 0;) {
-        poll(&fd, 1, (int)(left / 1000000) + 1);
-        for (zkl_event event; zkl_peek(client, &event);)
-            zkl_forget(client, event.serial);
-    }
-    zkl_free(client);
-    connection->client = NULL;
+    zkl_node_request_drop(connection->request);
+    zkl_close(connection->client);
+    zkl_wait(connection->client, NOBODY, zkl_now() + most, &none);
+    zkl_free(connection->client);
+    *connection = (cli_connection){.client = NULL};
 }

@@ -42,26 +42,16 @@ int cli_settings_read(cli_settings *settings, const char *hosts, const char *con
 /* Wipes what is secret. */
 void cli_settings_free(cli_settings *settings);
 
-/* ---- the connection ---- */
-
-/* Hears an event of a contender, a query, a request or a watch. false: the wait ends. */
-typedef bool cli_told(void *context, const zkl_event *event);
-
-/* Hears of all events but answers: LOST, REVOKED, CHANGED, ... */
-typedef struct cli_listener {
-    cli_told *told; /* NULL: such events are dropped */
-    void *context;
-} cli_listener;
+/* ---- connection.c: one question after another; run/session.c has a loop of its own ---- */
 
 typedef struct cli_connection {
-    zkl_client *client;
-    uint64_t tag;          /* the latest that was given out */
-    cli_listener listener; /* the caller may set it at any time */
-    /* the latest question: there is one at a time */
-    uint64_t asked;
-    bool answered;
-    zkl_event answer; /* its status is ZKL_OK before */
+    zkl_client *client;        /* NULL: it is not open */
+    double seconds;            /* for a session, and for each answer */
+    zkl_node_request *request; /* the latest operation; its content is there until the next */
 } cli_connection;
+
+/* The tag of each question. */
+#define CLI_QUESTION 1
 
 /* HOST:PID of this process. */
 #define CLI_IDENTITY 300
@@ -69,30 +59,27 @@ void cli_identity(char identity[CLI_IDENTITY]);
 
 /* Starts connecting. Asks for a session of so many seconds if the configuration does not say.
  * `identifier`: NULL: HOST:PID. Returns 0, or an exit code after a complaint. */
+#define CLI_SESSION 10 /* of a short command */
 int cli_connection_open(cli_connection *connection, const cli_settings *settings, double session,
                         const char *identifier);
 
-/* A number that no contender, query, ... of this connection has. */
-uint64_t cli_connection_tag(cli_connection *connection);
+/* Of a question that is asked now. */
+zkl_nanos cli_connection_deadline(const cli_connection *connection);
 
-/* The same, for a question that is about to be asked: its first event is the answer. */
-uint64_t cli_connection_ask(cli_connection *connection);
-
-/* Takes the events that there are. false: the listener has ended it, and others may be left. */
-bool cli_connection_hear(cli_connection *connection);
-
-/* Waits for the answer. false: the moment came before, or the listener has ended the wait. */
-bool cli_connection_await(cli_connection *connection, zkl_nanos until);
-
-/* Waits for the answer of a query or a node request that has a deadline of its own. `there`: it is;
- * else ZKL_NO_MEMORY. Interrupted: ZKL_CANCELLED. */
+/* Waits for the answer to a question, which has a deadline. `there`: it is; else ZKL_NO_MEMORY. */
 zkl_status cli_connection_answer(cli_connection *connection, bool there);
 
-/* Waits for a session. Returns 0, or an exit code after a complaint that says why there is none. */
-int cli_connection_session(cli_connection *connection, double seconds);
+/* Waits for a session until then. */
+zkl_status cli_connection_ready(cli_connection *connection, zkl_nanos deadline);
+/* The same. Returns 0, or an exit code after a complaint that says why there is none. */
+int cli_connection_session(cli_connection *connection);
 
-/* Complains that a request failed, with what is known about the servers if that is the reason.
- * Returns the exit code. */
+/* Does an operation. */
+zkl_status cli_connection_do(cli_connection *connection, const zkl_op *op);
+zkl_status cli_connection_read(cli_connection *connection, zkl_op_kind kind, const char *path);
+
+/* The exit code of a status: 0, or another one after a complaint, with what is known about the
+ * servers if that is the reason. `about` may be NULL. */
 int cli_connection_failure(cli_connection *connection, zkl_status status, const char *about);
 
 #define CLI_CLOSE_MOST (5 * ZKL_SECOND)
@@ -100,5 +87,23 @@ int cli_connection_failure(cli_connection *connection, zkl_status status, const 
 /* Ends the session, for which it waits at most so long, and frees the client. If no server has
  * answered then, the session times out. */
 void cli_connection_close(cli_connection *connection, zkl_nanos most);
+
+/* ---- guard.c: lock nodes without which nothing is written ---- */
+
+typedef struct cli_guard {
+    char **nodes;
+    size_t count; /* 0: nothing is guarded */
+} cli_guard;
+
+/* Adds what `source`, --guard or a variable, names. Returns 0, or EX_USAGE after a complaint: the
+ * list is empty, or names what is not a lock's node. */
+int cli_guard_add(cli_guard *guard, const char *source, const char *list);
+
+void cli_guard_free(cli_guard *guard);
+
+/* Does an operation while the nodes are there; NULL: only looks for them, which the servers do as
+ * one write, too. The content of the operation is that behind the guard's. Returns 0, EX_TEMPFAIL
+ * if a node is gone, or another exit code, after a complaint. */
+int cli_guard_do(cli_connection *connection, const cli_guard *guard, const zkl_op *op);
 
 #endif

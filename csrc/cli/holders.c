@@ -2,7 +2,6 @@
 /* holders: `zklock check` and `zklock revoke`: does the holder of a lock have this fencing token;
  * would it please give the lock back? */
 #include "cli/connection.h"
-#include "cli/nodes/node_command.h"
 #include "cli/options.h"
 #include "cli/text.h"
 #include "zklock.h"
@@ -23,7 +22,7 @@ static const char check_help[] =
 typedef struct wanted {
     double wait; /* seconds; 0: none were given */
     int64_t token;
-    zkl_nanos until; /* ZKL_NEVER: none was given */
+    zkl_nanos until; /* 0: likewise */
 } wanted;
 
 static const cli_option check_table[] = {
@@ -33,23 +32,20 @@ static const cli_option check_table[] = {
 
 static const cli_syntax check_syntax = {.table = check_table, .help = check_help};
 
-static int check(cli_node_command *command, const char *path, void *to) {
+static int check(cli_connection *connection, const char *path, void *to) {
     const wanted *w = to;
-    cli_connection *connection = &command->connection;
-    const zkl_nanos deadline =
-        w->until == ZKL_NEVER ? zkl_clock_after(zkl_now(), command->connect) : w->until;
-    const uint64_t tag = cli_connection_ask(connection);
-    zkl_query *query = zkl_query_check(connection->client, path, w->token, tag, deadline, false);
+    const zkl_nanos until = w->until ? w->until : cli_connection_deadline(connection);
+    zkl_query *query =
+        zkl_query_check(connection->client, path, w->token, CLI_QUESTION, until, false);
     const zkl_status status = cli_connection_answer(connection, query);
     zkl_query_drop(query);
-    if (status == ZKL_NOT_OWNER)
-        return CLI_EXIT_BUSY;
-    return status == ZKL_OK ? 0 : cli_connection_failure(connection, status, path);
+    return status == ZKL_NOT_OWNER ? CLI_EXIT_BUSY
+                                   : cli_connection_failure(connection, status, path);
 }
 
 int cli_check(int argc, char **argv) {
-    wanted w = {.until = ZKL_NEVER};
-    cli_options options = cli_options_of(argc, argv, &check_syntax, CLI_NODE_CONNECT);
+    wanted w = {.wait = 0};
+    cli_options options = cli_options_of(argc, argv, &check_syntax, CLI_CONNECT);
     if (!cli_options_read(&options, &w))
         return options.code;
     int code = cli_options_expect(&options, 2, 2, "PATH TOKEN");
@@ -61,7 +57,7 @@ int cli_check(int argc, char **argv) {
         options.connect = w.wait;
         w.until = zkl_clock_after(zkl_now(), w.wait);
     }
-    return cli_node_command_at(argv[optind], &options, &(cli_node_task){ZKL_PATH_LOCK, check, &w});
+    return cli_connected(&options, argv[optind], ZKL_PATH_LOCK, check, &w);
 }
 
 /* ---- revoke ---- */
@@ -75,11 +71,9 @@ static const char revoke_help[] =
 
 static const cli_syntax revoke_syntax = {.help = revoke_help};
 
-static zkl_status ask(cli_node_command *command, const char *path, bool leases, size_t *asked) {
-    cli_connection *connection = &command->connection;
-    const uint64_t tag = cli_connection_ask(connection);
-    const zkl_nanos deadline = zkl_clock_after(zkl_now(), command->connect);
-    zkl_query *query = zkl_query_revoke(connection->client, path, leases, tag, deadline, false);
+static zkl_status ask(cli_connection *connection, const char *path, bool leases, size_t *asked) {
+    zkl_query *query = zkl_query_revoke(connection->client, path, leases, CLI_QUESTION,
+                                        cli_connection_deadline(connection), false);
     const zkl_status status = cli_connection_answer(connection, query);
     if (status == ZKL_OK)
         *asked += zkl_revoked(query);
@@ -88,16 +82,16 @@ static zkl_status ask(cli_node_command *command, const char *path, bool leases, 
 }
 
 /* The line of a lock, and the leases of a semaphore. */
-static int revoke(cli_node_command *command, const char *path, void *to) {
+static int revoke(cli_connection *connection, const char *path, void *to) {
     (void)to;
     size_t asked = 0;
     char *leases = cli_memory_print("%s/leases", path);
-    zkl_status status = ask(command, path, false, &asked);
+    zkl_status status = ask(connection, path, false, &asked);
     if (status == ZKL_OK)
-        status = ask(command, leases, true, &asked);
+        status = ask(connection, leases, true, &asked);
     free(leases);
     if (status != ZKL_OK)
-        return cli_connection_failure(&command->connection, status, path);
+        return cli_connection_failure(connection, status, path);
     if (asked > 0)
         return 0;
     cli_complain("nobody holds %s", path);
@@ -105,6 +99,9 @@ static int revoke(cli_node_command *command, const char *path, void *to) {
 }
 
 int cli_revoke(int argc, char **argv) {
-    cli_options options = cli_options_of(argc, argv, &revoke_syntax, CLI_NODE_CONNECT);
-    return cli_node_command_run(&options, &(cli_node_task){ZKL_PATH_LOCK, revoke, NULL});
+    cli_options options = cli_options_of(argc, argv, &revoke_syntax, CLI_CONNECT);
+    if (!cli_options_read(&options, NULL))
+        return options.code;
+    const int code = cli_options_expect(&options, 1, 1, "PATH");
+    return code ? code : cli_connected(&options, argv[optind], ZKL_PATH_LOCK, revoke, NULL);
 }

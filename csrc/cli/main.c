@@ -21,11 +21,11 @@ static const struct {
     {"check", cli_check, "[OPTIONS] PATH TOKEN", "ask whether a holder has this fencing token"},
     {"revoke", cli_revoke, "[OPTIONS] PATH", "ask the holders of a lock to give it back"},
     {"doctor", cli_doctor, "[OPTIONS] [PATH]", "look for what could keep locks from working"},
-    {"get", cli_get, "[OPTIONS] PATH", "write a node's data to standard output"},
-    {"set", cli_set, "[OPTIONS] PATH VALUE", "write a node's data"},
-    {"create", cli_create, "[OPTIONS] PATH [VALUE]", "make a node"},
-    {"delete", cli_delete, "[OPTIONS] PATH", "delete a node that has no children"},
-    {"ls", cli_ls, "[OPTIONS] PATH", "list the names of a node's children"},
+    {"get", cli_node, "[OPTIONS] PATH", "write a node's data to standard output"},
+    {"set", cli_node, "[OPTIONS] PATH VALUE", "write a node's data"},
+    {"create", cli_node, "[OPTIONS] PATH [VALUE]", "make a node"},
+    {"delete", cli_node, "[OPTIONS] PATH", "delete a node that has no children"},
+    {"ls", cli_node, "[OPTIONS] PATH", "list the names of a node's children"},
     {"held", cli_held, "", "below `zklock run`: for how long the lock is held"},
 };
 

@@ -175,3 +175,21 @@ int cli_options_expect(const cli_options *options, int least, int most, const ch
     return cli_misuse(options->argv[0], "%s expected, got %d argument%s; see zklock %s --help",
                       usage, count, count == 1 ? "" : "s", options->argv[0]);
 }
+
+int cli_connected(const cli_options *options, const char *path, zkl_path_use use, cli_task *task,
+                  void *to) {
+    cli_settings settings;
+    cli_connection connection = {.seconds = options->connect};
+    int code = cli_settings_read(&settings, options->hosts, options->config);
+    if (code == 0)
+        code = cli_path_check("PATH", path, settings.hosts, use);
+    if (code == 0)
+        code = cli_connection_open(&connection, &settings, CLI_SESSION, NULL);
+    if (code == 0)
+        code = cli_connection_session(&connection);
+    if (code == 0)
+        code = task(&connection, path, to);
+    cli_connection_close(&connection, CLI_CLOSE_MOST);
+    cli_settings_free(&settings);
+    return code;
+}

@@ -85,18 +85,25 @@ const char *cli_options_find(const cli_options *options, const char *name);
  * EX_USAGE. */
 int cli_options_expect(const cli_options *options, int least, int most, const char *usage);
 
+/* Seconds: --connect of most subcommands. */
+#define CLI_CONNECT 10
+
+/* What a subcommand does at its path, with a session. Returns an exit code. */
+typedef int cli_task(cli_connection *connection, const char *path, void *to);
+
+/* Reads the configuration, checks the path, connects, waits for a session, and does the task.
+ * Returns its exit code, or one after a complaint. */
+int cli_connected(const cli_options *options, const char *path, zkl_path_use use, cli_task *task,
+                  void *to);
+
 /* ---- the subcommands: each gets its own name as argv[0], and returns the exit code ---- */
 
 int cli_who(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_revoke(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
-int cli_get(int argc, char **argv);
 int cli_held(int argc, char **argv);
-int cli_set(int argc, char **argv);
-int cli_create(int argc, char **argv);
-int cli_delete(int argc, char **argv);
-int cli_ls(int argc, char **argv);
+int cli_node(int argc, char **argv); /* get, ls, create, set, delete */
 int cli_run(int argc, char **argv);
 
 #endif

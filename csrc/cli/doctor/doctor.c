@@ -3,7 +3,6 @@
 #include "cli/connection.h"
 #include "cli/doctor/patient.h"
 #include "cli/run/state.h"
-#include "cli/nodes/node_command.h"
 #include "cli/options.h"
 #include "cli/text.h"
 #include "cli/who/roster.h"
@@ -29,7 +28,7 @@ static const cli_syntax syntax = {.help = help};
 /* ---- what needs no server ---- */
 
 static void examine_settings(cli_patient *patient) {
-    const cli_settings *settings = &patient->command.settings;
+    const cli_settings *settings = &patient->settings;
     if (settings->exposed)
         cli_finding(patient, CLI_WARNING, "configuration",
                     "Make it readable for its owner alone: chmod 600",
@@ -46,7 +45,7 @@ static bool is_loopback(const char *hosts) {
 
 /* The files were loaded when the configuration was read. */
 static void examine_tls(cli_patient *patient) {
-    const cli_settings *settings = &patient->command.settings;
+    const cli_settings *settings = &patient->settings;
     if (settings->tls_ca)
         cli_finding(patient, CLI_FINE, "TLS", NULL, "in use, certificate %s", settings->tls_cert);
     else if (settings->auth_count > 0 && !is_loopback(settings->hosts))
@@ -60,9 +59,8 @@ static void examine_tls(cli_patient *patient) {
 /* ---- what the servers granted ---- */
 
 static void examine_timeout(cli_patient *patient) {
-    const double asked =
-        patient->command.settings.session > 0 ? patient->command.settings.session : RUN_SESSION;
-    const double granted = zkl_session_timeout(patient->command.connection.client);
+    const double asked = patient->settings.session > 0 ? patient->settings.session : RUN_SESSION;
+    const double granted = zkl_session_timeout(patient->connection.client);
     if (granted < asked)
         cli_finding(patient, CLI_WARNING, "session timeout",
                     "Ask for less with `session`, or raise maxSessionTimeout of the servers",
@@ -79,12 +77,9 @@ static void examine_timeout(cli_patient *patient) {
 /* Answers that take longer than an eighth of the session give no validity. */
 static void examine_latency(cli_patient *patient) {
     zkl_stats stats = ZKL_STATS_DEFAULTS;
-    zkl_client *client = patient->command.connection.client;
+    zkl_client *client = patient->connection.client;
     const double granted = zkl_session_timeout(client);
-    const zkl_op read = {.size = sizeof(zkl_op),
-                         .kind = ZKL_OP_EXISTS,
-                         .path = "/"}; /* behind a write, so of a quorum */
-    cli_node_command_try(&patient->command, &read);
+    cli_connection_read(&patient->connection, ZKL_OP_EXISTS, "/"); /* behind a write: a quorum's */
     zkl_client_stats(client, &stats);
     if (stats.latency > granted / 16)
         cli_finding(patient, CLI_WARNING, "latency",
@@ -112,8 +107,8 @@ static void examine_deadlocks(cli_patient *patient) {
     char *above = end && end > patient->path
                       ? cli_memory_print("%.*s", (int)(end - patient->path), patient->path)
                       : cli_memory_text("/");
-    const cli_search all = {above, true, patient->command.connect, SEARCHED, .quiet = true};
-    if (cli_deadlocks_find(&all, &patient->command.connection, &found) == 0) {
+    const cli_search all = {above, true, SEARCHED, .quiet = true};
+    if (cli_deadlocks_find(&all, &patient->connection, &found) == 0) {
         for (size_t i = 0; i < found.circles.count; i++)
             report_circle(patient, &found, i);
         if (found.circles.count == 0)
@@ -127,19 +122,12 @@ static void examine_deadlocks(cli_patient *patient) {
 
 /* ---- all of it ---- */
 
-static int connect(cli_patient *patient) {
-    cli_node_command *command = &patient->command;
-    const int code =
-        cli_connection_open(&command->connection, &command->settings, RUN_SESSION, NULL);
-    return code ? code : cli_connection_session(&command->connection, command->connect);
-}
-
 static int examine(cli_patient *patient) {
     examine_settings(patient);
     examine_tls(patient);
-    if (!cli_doctor_servers(patient))
-        return CLI_FAILURE;
-    if (connect(patient) != 0)
+    if (!cli_doctor_servers(patient) ||
+        cli_connection_open(&patient->connection, &patient->settings, RUN_SESSION, NULL) != 0 ||
+        cli_connection_session(&patient->connection) != 0)
         return CLI_FAILURE;
     examine_timeout(patient);
     if (patient->path) {
@@ -151,25 +139,21 @@ static int examine(cli_patient *patient) {
     return (int)patient->worst;
 }
 
-static int check_up(cli_patient *patient, const cli_options *options) {
-    cli_settings *settings = &patient->command.settings;
-    int code = cli_settings_read(settings, options->hosts, options->config);
-    if (code == 0 && patient->path)
-        code = cli_path_check("PATH", patient->path, settings->hosts, ZKL_PATH_LOCK);
-    patient->command.connect = options->connect;
-    return code ? code : examine(patient);
-}
-
 int cli_doctor(int argc, char **argv) {
-    cli_patient patient = {.path = NULL};
     cli_options options = cli_options_of(argc, argv, &syntax, CONNECT);
-    if (!cli_options_read(&options, &patient))
+    if (!cli_options_read(&options, NULL))
         return options.code;
     int code = cli_options_expect(&options, 0, 1, "[PATH]");
     if (code)
         return code;
-    patient.path = argv[optind]; /* NULL at the end */
-    code = check_up(&patient, &options);
-    cli_node_command_end(&patient.command);
+    cli_patient patient = {.path = argv[optind], /* NULL at the end */
+                           .connection = {.seconds = options.connect}};
+    code = cli_settings_read(&patient.settings, options.hosts, options.config);
+    if (code == 0 && patient.path)
+        code = cli_path_check("PATH", patient.path, patient.settings.hosts, ZKL_PATH_LOCK);
+    if (code == 0)
+        code = examine(&patient);
+    cli_connection_close(&patient.connection, CLI_CLOSE_MOST);
+    cli_settings_free(&patient.settings);
     return code;
 }

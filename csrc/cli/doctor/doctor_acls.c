@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* doctor_acls: who may delete the lock, or take its place: the ACLs from its path to the root. */
+#include "cli/connection.h"
 #include "cli/doctor/patient.h"
 
 #include "cli/text.h"
-#include "cli/nodes/node_command.h"
 #include "zklock.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static char *on_one_line(const zkl_content *content) {
 /* With the ACL "open" the user lets everybody do everything. Otherwise the engine grants nothing in
  * a directory that is exposed; above it strangers may only do something while it is empty. */
 static void report(cli_patient *patient, const char *path, const zkl_content *content) {
-    const bool open = patient->command.settings.acl == ZKL_ACL_OPEN;
+    const bool open = patient->settings.acl == ZKL_ACL_OPEN;
     const bool own = strcmp(path, patient->path) == 0;
     char *acl = on_one_line(content);
     char *subject = cli_memory_print("ACL of %s", path);
@@ -43,11 +43,10 @@ static void report(cli_patient *patient, const char *path, const zkl_content *co
 }
 
 static void examine(cli_patient *patient, const char *path) {
-    const zkl_op op = {.size = sizeof(zkl_op), .kind = ZKL_OP_ACL, .path = path};
-    const zkl_status status = cli_node_command_try(&patient->command, &op);
+    const zkl_status status = cli_connection_read(&patient->connection, ZKL_OP_ACL, path);
     char *subject = cli_memory_print("ACL of %s", path);
     if (status == ZKL_OK)
-        report(patient, path, zkl_node_request_content(patient->command.request, 0));
+        report(patient, path, zkl_node_request_content(patient->connection.request, 0));
     else if (status == ZKL_NO_NODE)
         cli_finding(patient, CLI_FINE, subject, NULL,
                     "no such node yet: the first acquire makes it");

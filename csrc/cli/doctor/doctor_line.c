@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* doctor_line: what is in the lock's directory: kinds, strangers, marks, orphans; what it costs
  * to acquire there; and a real acquire and release. */
+#include "cli/connection.h"
 #include "cli/doctor/patient.h"
 
-#include "cli/connection.h"
 #include "cli/text.h"
-#include "cli/nodes/node_command.h"
 #include "cli/who/roster.h"
 #include "zklock.h"
 
@@ -103,7 +102,7 @@ static bool may_write(cli_patient *patient) {
                        .path = patient->path,
                        .data = "",
                        .version = INT32_MAX};
-    return cli_node_command_try(&patient->command, &op) != ZKL_ACCESS_DENIED;
+    return cli_connection_do(&patient->connection, &op) != ZKL_ACCESS_DENIED;
 }
 
 /* By docs/internals/protocol.md, "A free lock". Of a semaphore the directories are below. */
@@ -142,9 +141,8 @@ static bool is_token(const zkl_content *content) {
 static void examine_mark(cli_patient *patient) {
     char when[CLI_TIME_TEXT];
     char *path = cli_memory_print("%s/" ZKL_ONCE_NODE, patient->path);
-    const zkl_op op = {.size = sizeof(zkl_op), .kind = ZKL_OP_GET, .path = path};
-    const zkl_status status = cli_node_command_try(&patient->command, &op);
-    const zkl_content *content = zkl_node_request_content(patient->command.request, 0);
+    const zkl_status status = cli_connection_read(&patient->connection, ZKL_OP_GET, path);
+    const zkl_content *content = zkl_node_request_content(patient->connection.request, 0);
     if (status != ZKL_OK) {
         cli_finding(patient, CLI_WARNING, "mark of --every",
                     "Use the credentials that it was made with", "%s", zkl_status_text(status));
@@ -169,8 +167,8 @@ static void examine_mark(cli_patient *patient) {
 /* A node without a session stays when its maker is gone. */
 static void examine_orphans(cli_patient *patient) {
     cli_roster roster = {.count = 0};
-    const cli_search search = {.path = patient->path, .seconds = patient->command.connect};
-    if (cli_search_read(&search, &patient->command.connection, &roster) != 0)
+    const cli_search search = {.path = patient->path};
+    if (cli_search_read(&search, &patient->connection, &roster) != 0)
         cli_finding(patient, CLI_WARNING, "line", NULL, "it cannot be read");
     for (size_t i = 0; i < roster.count; i++)
         if (roster.rows[i].session == 0)
@@ -181,6 +179,8 @@ static void examine_orphans(cli_patient *patient) {
 }
 
 /* ---- an acquire and a release ---- */
+
+#define CONTENDER 2 /* its tag */
 
 static void report_time(cli_patient *patient, const char *subject, zkl_nanos since) {
     cli_finding(patient, CLI_FINE, subject, NULL, "%.1f ms",
@@ -193,12 +193,10 @@ static void report_failure(cli_patient *patient, const char *subject, zkl_status
 }
 
 static void release(cli_patient *patient, zkl_contender *contender) {
-    cli_connection *connection = &patient->command.connection;
-    const uint64_t tag = cli_connection_ask(connection);
-    const zkl_nanos since = zkl_now();
+    cli_connection *connection = &patient->connection;
+    const zkl_nanos since = zkl_now(), deadline = cli_connection_deadline(connection);
     zkl_status status = zkl_release(contender);
-    zkl_query *query =
-        zkl_query_flush(connection->client, tag, zkl_clock_after(since, patient->command.connect));
+    zkl_query *query = zkl_query_flush(connection->client, CLI_QUESTION, deadline);
     if (status == ZKL_OK)
         status = cli_connection_answer(connection, query);
     zkl_query_drop(query);
@@ -208,51 +206,44 @@ static void release(cli_patient *patient, zkl_contender *contender) {
         report_failure(patient, "release", status);
 }
 
-static void see_answer(cli_patient *patient, zkl_contender *contender, zkl_nanos since) {
-    const zkl_event *answer = &patient->command.connection.answer;
-    if (answer->kind == ZKL_EVENT_GRANTED) {
-        report_time(patient, "acquire", since);
-        release(patient, contender);
-    } else if (answer->status == ZKL_TIMEOUT) {
-        report_time(patient, "acquire, which found the lock held", since);
-    } else {
-        report_failure(patient, "acquire", answer->status);
-    }
-}
-
 /* A single try, as a caller of the kind that is there would. */
 static void examine_acquire(cli_patient *patient, const contents *found) {
+    zkl_client *client = patient->connection.client;
     zkl_contender *contender;
-    cli_connection *connection = &patient->command.connection;
+    zkl_event answer = {.kind = ZKL_EVENT_FAILED, .status = ZKL_DISCONNECTED};
     const zkl_nanos since = zkl_now();
-    const uint64_t tag = cli_connection_ask(connection);
-    const zkl_kind kind = found->shared > 0 ? ZKL_KIND_WRITE : ZKL_KIND_LOCK;
-    const zkl_terms terms = {
-        .size = sizeof(zkl_terms), .kind = kind, .deadline = ZKL_NEVER, .once = true};
-    const zkl_status status = zkl_join(connection->client, patient->path, tag, &terms, &contender);
+    const zkl_terms terms = {.size = sizeof(zkl_terms),
+                             .kind = found->shared > 0 ? ZKL_KIND_WRITE : ZKL_KIND_LOCK,
+                             .deadline = ZKL_NEVER,
+                             .once = true};
+    const zkl_status status = zkl_join(client, patient->path, CONTENDER, &terms, &contender);
     if (status != ZKL_OK) {
         report_failure(patient, "acquire", status);
         return;
     }
-    const zkl_nanos until = zkl_clock_after(since, 2 * patient->command.connect);
-    if (cli_connection_await(connection, until))
-        see_answer(patient, contender, since);
-    else
-        report_failure(patient, "acquire", ZKL_DISCONNECTED);
+    zkl_wait(client, CONTENDER, zkl_clock_after(since, 2 * patient->connection.seconds), &answer);
+    if (answer.kind == ZKL_EVENT_GRANTED) {
+        report_time(patient, "acquire", since);
+        release(patient, contender);
+    } else if (answer.status == ZKL_TIMEOUT) {
+        report_time(patient, "acquire, which found the lock held", since);
+    } else {
+        report_failure(patient, "acquire", answer.status);
+    }
     zkl_drop(contender);
 }
 
 void cli_doctor_line(cli_patient *patient) {
     contents found = {.locks = 0};
-    const zkl_op op = {.size = sizeof(zkl_op), .kind = ZKL_OP_CHILDREN, .path = patient->path};
-    const zkl_status status = cli_node_command_try(&patient->command, &op);
+    const zkl_status status =
+        cli_connection_read(&patient->connection, ZKL_OP_CHILDREN, patient->path);
     if (status != ZKL_OK && status != ZKL_NO_NODE) {
         cli_finding(patient, CLI_FAILURE, "children",
                     "Add credentials to the configuration that may read it", "%s: %s",
                     zkl_status_text(status), patient->path);
         return;
     }
-    const zkl_content *content = zkl_node_request_content(patient->command.request, 0);
+    const zkl_content *content = zkl_node_request_content(patient->connection.request, 0);
     for (size_t i = 0; i < content->count; i++)
         count(&found, content->names[i]);
     examine_kinds(patient, &found);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* doctor_servers: a session with each server of the list. */
+#include "cli/connection.h"
 #include "cli/doctor/patient.h"
 
-#include "cli/connection.h"
 #include "cli/text.h"
 #include "zklock.h"
 
@@ -56,23 +56,21 @@ static void drop(servers *all) {
 
 /* ---- sessions ---- */
 
-static void open_session(cli_patient *patient, server *one) {
-    cli_settings settings = patient->command.settings;
+static void open_session(const cli_patient *patient, server *one) {
+    cli_settings settings = patient->settings;
     settings.hosts = one->hosts;
-    cli_connection_open(&one->connection, &settings, CLI_NODE_SESSION, NULL);
+    one->connection.seconds = patient->connection.seconds;
+    cli_connection_open(&one->connection, &settings, CLI_SESSION, NULL);
 }
 
 static void await_session(server *one, zkl_nanos since, zkl_nanos deadline) {
-    cli_connection *connection = &one->connection;
-    const uint64_t tag = cli_connection_ask(connection);
-    if (!connection->client)
+    zkl_client *client = one->connection.client;
+    if (!client)
         return;
-    zkl_query *query = zkl_query_session(connection->client, tag, deadline);
-    const zkl_status status = cli_connection_answer(connection, query);
-    zkl_query_drop(query);
+    const zkl_status status = cli_connection_ready(&one->connection, deadline);
     one->reached = status == ZKL_OK;
     one->seconds = zkl_clock_seconds(zkl_now() - since);
-    if (!one->reached && !zkl_client_trouble(connection->client, one->trouble, sizeof one->trouble))
+    if (!one->reached && !zkl_client_trouble(client, one->trouble, sizeof one->trouble))
         snprintf(one->trouble, sizeof one->trouble, "%s", zkl_status_text(status));
 }
 
@@ -83,24 +81,19 @@ static void report(cli_patient *patient, const servers *all, const server *one) 
     else
         cli_finding(patient, all->reached > 0 ? CLI_WARNING : CLI_FAILURE, one->address,
                     "Start that server, open the way to it, or take it off the list",
-                    "no session within %g s: %s", patient->command.connect,
+                    "no session within %g s: %s", patient->connection.seconds,
                     one->trouble[0] ? one->trouble : "no client");
 }
 
 /* ---- do they belong together? ---- */
 
-static void read_root(server *one, zkl_nanos deadline) {
-    const zkl_op op = {.size = sizeof(zkl_op), .kind = ZKL_OP_EXISTS, .path = "/"};
-    cli_connection *connection = &one->connection;
-    const uint64_t tag = cli_connection_ask(connection);
-    zkl_node_request *request = zkl_node_do(connection->client, &op, tag, deadline, false);
-    one->root = cli_connection_answer(connection, request);
-    if (one->root == ZKL_OK) {
-        const zkl_stat *stat = &zkl_node_request_content(request, 0)->stat;
-        one->czxid = stat->czxid;
-        one->pzxid = stat->pzxid;
-    }
-    zkl_node_request_drop(request);
+static void read_root(server *one) {
+    one->root = cli_connection_read(&one->connection, ZKL_OP_EXISTS, "/");
+    if (one->root != ZKL_OK)
+        return;
+    const zkl_stat *stat = &zkl_node_request_content(one->connection.request, 0)->stat;
+    one->czxid = stat->czxid;
+    one->pzxid = stat->pzxid;
 }
 
 static bool are_same(const servers *all) {
@@ -122,10 +115,9 @@ static void examine_ensemble(cli_patient *patient, servers *all) {
     enum { TRIES = 5 };
     bool same = false;
     for (int try = 0; !same && try < TRIES; try++) {
-        const zkl_nanos deadline = zkl_clock_after(zkl_now(), patient->command.connect);
         for (size_t i = 0; i < all->count; i++)
             if (all->list[i].reached)
-                read_root(&all->list[i], deadline);
+                read_root(&all->list[i]);
         same = are_same(all);
     }
     if (!same)
@@ -138,8 +130,8 @@ static void examine_ensemble(cli_patient *patient, servers *all) {
 
 bool cli_doctor_servers(cli_patient *patient) {
     servers all = {.count = 0};
-    split(&all, patient->command.settings.hosts);
-    const zkl_nanos since = zkl_now(), deadline = zkl_clock_after(since, patient->command.connect);
+    split(&all, patient->settings.hosts);
+    const zkl_nanos since = zkl_now(), deadline = cli_connection_deadline(&patient->connection);
     for (size_t i = 0; i < all.count; i++)
         open_session(patient, &all.list[i]);
     for (size_t i = 0; i < all.count; i++) {

@@ -4,14 +4,15 @@
 #ifndef ZKL_CLI_DOCTOR_PATIENT_H
 #define ZKL_CLI_DOCTOR_PATIENT_H
 
-#include "cli/nodes/node_command.h"
+#include "cli/connection.h"
 
 typedef enum cli_level { CLI_FINE, CLI_WARNING, CLI_FAILURE } cli_level;
 
 typedef struct cli_patient {
-    cli_level worst;          /* of all findings */
-    cli_node_command command; /* settings, and a connection once a server is in reach */
-    const char *path;         /* of a lock, or NULL */
+    cli_level worst; /* of all findings */
+    cli_settings settings;
+    cli_connection connection; /* once a server is in reach */
+    const char *path;          /* of a lock, or NULL */
 } cli_patient;
 
 /* `LEVEL  SUBJECT: REASON. REMEDY`; a remedy may be NULL. Others' texts in it are spelled as

@@ -27,26 +27,23 @@ static bool is_among(const char *nodes, const char *child) {
     return at;
 }
 
-/* Waits for the answer to the latest request. false: there is none, or the run is to end. */
-static bool await_answer(struct session *session) {
-    return session->request && cli_session_await(session, ZKL_NEVER, true);
-}
-
-static void ask(struct session *session, const char *path) {
-    zkl_client *client = session->connection.client;
+/* Lists a directory, or with NULL has the server catch up. false: there is no answer, or the run is
+ * to end. */
+static bool ask(struct session *session, const char *path) {
+    cli_connection *connection = &session->connection;
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), session->run->options.connect);
     const zkl_op list = {.size = sizeof(zkl_op), .kind = ZKL_OP_CHILDREN, .path = path};
-    zkl_node_request_drop(session->request);
-    const uint64_t tag = cli_connection_ask(&session->connection);
-    session->request = path ? zkl_node_do(client, &list, tag, deadline, false)
-                            : zkl_node_sync(client, tag, deadline, false);
+    const uint64_t tag = cli_session_ask(session);
+    zkl_node_request_drop(connection->request);
+    connection->request = path ? zkl_node_do(connection->client, &list, tag, deadline, false)
+                               : zkl_node_sync(connection->client, tag, deadline, false);
+    return connection->request && cli_session_await(session, ZKL_NEVER, true);
 }
 
 /* A list that cannot be read has no names: the acquire says why. */
 static bool has_own(struct session *session, const char *path) {
-    ask(session, path);
     const zkl_content *content =
-        await_answer(session) ? zkl_node_request_content(session->request, 0) : NULL;
+        ask(session, path) ? zkl_node_request_content(session->connection.request, 0) : NULL;
     for (size_t i = 0; content && i < content->count; i++)
         if (is_among(session->run->above, content->names[i]))
             return true;
@@ -55,8 +52,7 @@ static bool has_own(struct session *session, const char *path) {
 
 static const char *path_of_own(struct session *session) {
     const struct run_options *options = &session->run->options;
-    ask(session, NULL); /* a server that lags behind may not know the node yet */
-    if (!await_answer(session))
+    if (!ask(session, NULL)) /* a server that lags behind may not know the node yet */
         return NULL;
     for (size_t i = 0; i < options->count; i++)
         if (has_own(session, options->paths[i]))
@@ -68,8 +64,8 @@ bool cli_above_check(struct session *session) {
     if (!session->run->above || session->run->options.kind == ZKL_KIND_LEASE)
         return false;
     const char *path = path_of_own(session);
-    zkl_node_request_drop(session->request);
-    session->request = NULL;
+    zkl_node_request_drop(session->connection.request);
+    session->connection.request = NULL;
     if (!path)
         return false;
     cli_page_end(session->page, EX_DATAERR, "error",

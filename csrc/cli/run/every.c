@@ -44,7 +44,7 @@ static void withdraw(struct session *session) {
     const zkl_nanos end = zkl_now() + CLI_SIGNALLED_MOST;
     const zkl_op op = {.size = sizeof(zkl_op), .kind = ZKL_OP_DELETE, .path = mark, .version = -1};
     snprintf(mark, sizeof mark, "%s/" ZKL_ONCE_NODE, session->run->options.paths[0]);
-    const uint64_t tag = cli_connection_ask(&session->connection);
+    const uint64_t tag = cli_session_ask(session);
     zkl_node_request *request =
         zkl_node_do_all(session->connection.client, &op, 1, session->contender, tag, end, false);
     if (request)
@@ -54,12 +54,11 @@ static void withdraw(struct session *session) {
 
 /* The wait was stopped. A mark without a run would keep all machines from running. */
 static void end_stopped(struct session *session, bool writes, bool due) {
-    const cli_connection *connection = &session->connection; /* that of `withdraw`, too */
-    if (writes && connection->answered && due)
-        withdraw(session);
-    if (writes && !connection->answered)
+    if (writes && session->answered && due)
+        withdraw(session); /* asks anew */
+    if (writes && !session->answered)
         session->cut_off = zkl_now(); /* the release does not wait once more for these servers */
-    if (writes && (!connection->answered || connection->answer.status != ZKL_OK))
+    if (writes && (!session->answered || session->answer != ZKL_OK))
         cli_warn("nothing has run, and %s may have a mark all the same", session->run->shown);
     cli_session_end_stopped(session);
 }
@@ -72,11 +71,11 @@ bool cli_every_begin(struct session *session) {
         return false;
     const bool writes = options->mark == RUN_MARK_BEFORE;
     atomic_store(&session->page->marking, writes);
-    const uint64_t tag = cli_connection_ask(&session->connection);
+    const uint64_t tag = cli_session_ask(session);
     zkl_once *once =
         zkl_once_ask(session->contender, options->every, writes, tag, deadline_of(session));
     const zkl_status status = cli_session_answer(session, once, writes ? CLI_SIGNALLED_MOST : 0);
-    const double left = once && session->connection.answered ? zkl_once_left(once) : 0;
+    const double left = once && session->answered ? zkl_once_left(once) : 0;
     const bool due = status == ZKL_OK && left <= 0, stopped = cli_session_stopped(session);
     zkl_once_drop(once);
     if (stopped)
@@ -91,10 +90,10 @@ bool cli_every_begin(struct session *session) {
 bool cli_every_finish(struct session *session) {
     if (session->run->options.mark != RUN_MARK_AFTER || !cli_page_has_succeeded(session->page))
         return true;
-    const uint64_t tag = cli_connection_ask(&session->connection);
+    const uint64_t tag = cli_session_ask(session);
     zkl_once *once = zkl_once_mark(session->contender, tag, deadline_of(session));
     const zkl_status status = cli_session_answer(session, once, CLI_SIGNALLED_MOST);
-    const bool stopped = once && !session->connection.answered;
+    const bool stopped = once && !session->answered;
     zkl_once_drop(once);
     if (stopped)
         cli_session_end_stopped(session);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* files: what a run has in the file system of its machine: the directory with the socket of
- * held_socket.h, and the file of --report. */
+ * held.h, and the file of --report. */
 #include "cli/run/state.h"
 
-#include "cli/held/held_socket.h"
+#include "cli/held.h"
 #include "cli/text.h"
 #include "zklock.h"
 

@@ -49,7 +49,7 @@ static void end_without_servers(struct session *session, zkl_status status, cons
 static bool connect_session(struct session *session) {
     char what[64];
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), session->run->options.connect);
-    const uint64_t tag = cli_connection_ask(&session->connection);
+    const uint64_t tag = cli_session_ask(session);
     zkl_query *query = zkl_query_session(session->connection.client, tag, deadline);
     const zkl_status status = cli_session_answer(session, query, 0);
     zkl_query_drop(query);
@@ -115,15 +115,15 @@ static bool join(struct session *session) {
                              .owner = 1};
     zkl_client *client = session->connection.client;
     zkl_status status;
-    session->tag = cli_connection_tag(&session->connection);
     if (options->kind == ZKL_KIND_LEASE)
-        status = zkl_join_leases(client, options->paths[0], 1, session->tag, &terms,
+        status = zkl_join_leases(client, options->paths[0], 1, SESSION_CONTENDER, &terms,
                                  &session->contender);
     else if (options->count > 1)
-        status = zkl_join_all(client, options->paths, options->count, session->tag, &terms,
+        status = zkl_join_all(client, options->paths, options->count, SESSION_CONTENDER, &terms,
                               &session->contender);
     else
-        status = zkl_join(client, options->paths[0], session->tag, &terms, &session->contender);
+        status =
+            zkl_join(client, options->paths[0], SESSION_CONTENDER, &terms, &session->contender);
     session->status = status;
     session->failed = status != ZKL_OK;
     return status == ZKL_OK;

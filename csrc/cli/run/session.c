@@ -4,7 +4,7 @@
 #include "cli/connection.h"
 #include "cli/text.h"
 #include "cli/run/channel.h"
-#include "cli/held/held_socket.h"
+#include "cli/held.h"
 #include "cli/run/page.h"
 #include "zklock.h"
 
@@ -60,19 +60,20 @@ static void see_contender(struct session *session, const zkl_event *event) {
     }
 }
 
-static bool see_event(void *context, const zkl_event *event) {
-    struct session *session = context;
-    if (event->tag == session->tag)
-        see_contender(session, event);
-    return true;
-}
-
 static void see_engine(struct session *session) {
     zkl_client *client = session->connection.client;
+    zkl_event event;
     if (!client)
         return;
-    session->connection.listener = (cli_listener){.told = see_event, .context = session};
-    cli_connection_hear(&session->connection);
+    while (zkl_peek(client, &event)) {
+        zkl_forget(client, event.serial);
+        if (event.tag == SESSION_CONTENDER)
+            see_contender(session, &event);
+        if (event.tag != CLI_QUESTION)
+            continue;
+        session->answered = true;
+        session->answer = event.status;
+    }
     const bool cut_off = zkl_client_state(client) != ZKL_STATE_CONNECTED;
     if (!cut_off || !session->cut_off)
         session->cut_off = cut_off ? zkl_now() : 0;
@@ -165,11 +166,15 @@ void cli_session_turn(struct session *session, zkl_nanos until) {
     see_questions(session);
 }
 
+uint64_t cli_session_ask(struct session *session) {
+    session->answered = false;
+    return CLI_QUESTION;
+}
+
 bool cli_session_await(struct session *session, zkl_nanos until, bool stops) {
-    while (!session->connection.answered && zkl_now() < until &&
-           !(stops && cli_session_stopped(session)))
+    while (!session->answered && zkl_now() < until && !(stops && cli_session_stopped(session)))
         cli_session_turn(session, until);
-    return session->connection.answered;
+    return session->answered;
 }
 
 zkl_status cli_session_answer(struct session *session, bool there, zkl_nanos longer) {
@@ -177,5 +182,5 @@ zkl_status cli_session_answer(struct session *session, bool there, zkl_nanos lon
         return ZKL_NO_MEMORY;
     const bool answered = cli_session_await(session, ZKL_NEVER, true) ||
                           cli_session_await(session, zkl_now() + longer, false);
-    return answered ? session->connection.answer.status : ZKL_TIMEOUT;
+    return answered ? session->answer : ZKL_TIMEOUT;
 }

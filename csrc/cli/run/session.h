@@ -20,6 +20,7 @@ enum {
     SESSION_FDS
 };
 
+#define SESSION_CONTENDER 2 /* its tag */
 #define WAITING_TEXT 512
 
 /* The questions and the lines of a run that waits (waiting.c). */
@@ -33,8 +34,9 @@ struct session {
     struct run *run;
     struct page *page;
     cli_connection connection;
+    bool answered; /* the latest question is; there is one at a time */
+    zkl_status answer;
     zkl_contender *contender;
-    uint64_t tag;            /* of it */
     zkl_nanos grace, queued; /* when the wait began */
     int watcher_end;         /* channel */
     pid_t watcher;           /* 0: it has ended */
@@ -48,13 +50,14 @@ struct session {
     zkl_status status; /* of FAILED */
     zkl_nanos cut_off; /* since when there is no server; 0: there is one */
     struct waiting waiting;
-    zkl_node_request *request; /* of above.c: the latest, or NULL */
 };
 
 /* Waits until something happens, or until the moment, and sees to it. */
 void cli_session_turn(struct session *session, zkl_nanos until);
-/* The same, until the latest question is answered. Also until the wait is to end, if it `stops`.
- * Returns whether there is an answer. */
+/* The tag of a question that is about to be asked. */
+uint64_t cli_session_ask(struct session *session);
+/* Turns until it is answered. Also until the wait is to end, if it `stops`. Returns whether there
+ * is an answer. */
 bool cli_session_await(struct session *session, zkl_nanos until, bool stops);
 /* The answer to the latest question, if it is `there`: else ZKL_NO_MEMORY. A run that is stopped
  * waits so much longer. ZKL_TIMEOUT: there is none. */

@@ -4,7 +4,7 @@
 #include "cli/run/session.h"
 
 #include "cli/connection.h"
-#include "cli/held/held_socket.h"
+#include "cli/held.h"
 #include "cli/run/channel.h"
 #include "cli/run/page.h"
 #include "cli/run/state.h"
@@ -143,7 +143,7 @@ static zkl_nanos flush_until(const struct session *session) {
 }
 
 static zkl_status flush(struct session *session) {
-    const uint64_t tag = cli_connection_ask(&session->connection);
+    const uint64_t tag = cli_session_ask(session);
     zkl_query *query = zkl_query_flush(session->connection.client, tag, flush_until(session));
     const zkl_status status = cli_session_answer(session, query, CLI_SIGNALLED_MOST);
     zkl_query_drop(query);

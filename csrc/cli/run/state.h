@@ -9,7 +9,7 @@
 #define ZKL_CLI_RUN_STATE_H
 
 #include "cli/connection.h"
-#include "cli/held/held_socket.h"
+#include "cli/held.h"
 #include "cli/run/page.h"
 #include "cli/text.h"
 #include "zklock.h"
@@ -138,7 +138,7 @@ int cli_session_live(struct run *run);
  * run->lifeline. Returns when no descendant is left, or when --close has let them go. */
 void cli_watcher_live(struct run *run);
 
-/* ---- files.c: the directory with the socket of held_socket.h, and the file of --report ---- */
+/* ---- files.c: the directory with the socket of held.h, and the file of --report ---- */
 
 /* Front, before it forks: makes the directory. Without one it warns, and the run goes on. */
 void cli_files_prepare(struct run *run);

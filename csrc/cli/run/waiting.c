@@ -76,7 +76,7 @@ static zkl_nanos jitter(void) {
 
 static void ask(struct session *session) {
     zkl_query_drop(session->waiting.query);
-    const uint64_t tag = cli_connection_ask(&session->connection);
+    const uint64_t tag = cli_session_ask(session);
     session->waiting.query = zkl_query_front(session->contender, tag, zkl_now() + PAUSE);
 }
 
@@ -85,8 +85,8 @@ zkl_nanos cli_waiting_turn(struct session *session) {
     const zkl_nanos now = zkl_now();
     if (!session->run->options.verbose && !cli_progress_possible())
         return ZKL_NEVER;
-    if (waiting->query && session->connection.answered) {
-        session->connection.answered = false;
+    if (waiting->query && session->answered) {
+        session->answered = false;
         say_front(session);
     }
     if (!waiting->next)

@@ -143,8 +143,7 @@ static void keep_those_in(cli_deadlocks *found, const cli_roster *again) {
 
 int cli_deadlocks_find(const cli_search *search, cli_connection *connection, cli_deadlocks *found) {
     cli_roster again = {.count = 0};
-    const cli_search quietly = {search->path, search->below, search->seconds, search->most,
-                                .quiet = true};
+    const cli_search quietly = {search->path, search->below, search->most, .quiet = true};
     int code = cli_search_read(search, connection, &found->roster);
     if (code == 0)
         code = find(&found->roster, &found->circles);

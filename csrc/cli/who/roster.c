@@ -56,12 +56,10 @@ static void add(cli_roster *roster, const place *line, const zkl_participant *pa
 /* Adds those in a line, in its order: the leases there, or all but leases. */
 static zkl_status read_standing(const search *s, const place *line, bool leases) {
     zkl_participant participant = ZKL_PARTICIPANT_DEFAULTS;
-    cli_connection *connection = s->connection;
-    const uint64_t tag = cli_connection_ask(connection);
-    const zkl_nanos deadline = zkl_clock_after(zkl_now(), s->wanted->seconds);
     zkl_query *query =
-        zkl_query_participants(connection->client, line->path, leases, tag, deadline, false);
-    const zkl_status status = cli_connection_answer(connection, query);
+        zkl_query_participants(s->connection->client, line->path, leases, CLI_QUESTION,
+                               cli_connection_deadline(s->connection), false);
+    const zkl_status status = cli_connection_answer(s->connection, query);
     for (size_t i = 0; status == ZKL_OK && zkl_participant_at(query, i, &participant); i++)
         add(s->roster, line, &participant);
     zkl_query_drop(query);
@@ -96,8 +94,6 @@ static int read_line(search *s, const place *line, size_t locks, size_t leases) 
         status = read_standing(s, line, false);
     if (line->gate)
         find_pending(s->roster, first);
-    if (status == ZKL_OK)
-        return 0;
     const bool passed_over = status == ZKL_ACCESS_DENIED || status == ZKL_TOO_MANY;
     if (!s->wanted->below || !passed_over)
         return cli_connection_failure(s->connection, status, line->path);
@@ -155,21 +151,18 @@ static int take(search *s, const place *here, const zkl_content *content) {
 /* A directory that is gone has no rows. One below the path that may not be read is passed over, and
  * counted. */
 static int look(search *s, const place *here) {
-    const zkl_op op = {.size = sizeof(zkl_op), .kind = ZKL_OP_CHILDREN, .path = here->path};
-    cli_connection *connection = s->connection;
     int code = 0;
     if (!spend(s, 1))
         return 0;
-    const uint64_t tag = cli_connection_ask(connection);
-    const zkl_nanos deadline = zkl_clock_after(zkl_now(), s->wanted->seconds);
-    zkl_node_request *request = zkl_node_do(connection->client, &op, tag, deadline, false);
-    const zkl_status status = cli_connection_answer(connection, request);
+    const zkl_status status = cli_connection_read(s->connection, ZKL_OP_CHILDREN, here->path);
+    zkl_node_request *request = s->connection->request; /* outlives those below */
+    s->connection->request = NULL;
     if (status == ZKL_OK)
         code = take(s, here, zkl_node_request_content(request, 0));
     else if (status == ZKL_ACCESS_DENIED && (here->depth > 0 || s->wanted->quiet))
         s->denied++;
     else if (status != ZKL_NO_NODE)
-        code = cli_connection_failure(connection, status, here->path);
+        code = cli_connection_failure(s->connection, status, here->path);
     zkl_node_request_drop(request);
     return code;
 }

@@ -44,10 +44,9 @@ void cli_json_text(const char *text);
 
 typedef struct cli_search {
     const char *path;
-    bool below;     /* all below it, too */
-    double seconds; /* for each answer */
-    size_t most;    /* requests; 0: 10,000 */
-    bool quiet;     /* does not warn, and leaves out a path that may not be read */
+    bool below;  /* all below it, too */
+    size_t most; /* requests; 0: 10,000 */
+    bool quiet;  /* does not warn, and leaves out a path that may not be read */
 } cli_search;
 
 /* Returns 0, also if there is no such lock, or an exit code after a complaint. Warns of what it has

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* who: shows who holds and who waits, once or with each change. */
 #include "cli/connection.h"
-#include "cli/nodes/node_command.h"
 #include "cli/options.h"
 #include "cli/who/roster.h"
 #include "cli/text.h"
@@ -24,14 +23,15 @@ static const char help[] =
     "  -r, --recursive     also all locks below PATH\n" CLI_OPTIONS_HELP;
 
 typedef struct wanted {
-    bool below, deadlocks, follow, json;
+    cli_search search;
+    bool deadlocks, follow, json;
 } wanted;
 
 static const cli_option table[] = {
     {"deadlocks", 0, CLI_FLAG, .field = offsetof(wanted, deadlocks)},
     {"follow", 'f', CLI_FLAG, .field = offsetof(wanted, follow)},
     {"json", 0, CLI_FLAG, .field = offsetof(wanted, json)},
-    {"recursive", 'r', CLI_FLAG, .field = offsetof(wanted, below)},
+    {"recursive", 'r', CLI_FLAG, .field = offsetof(wanted, search.below)},
     {.name = NULL},
 };
 
@@ -44,22 +44,35 @@ static const cli_syntax syntax = {.table = table, .help = help};
 #define PAUSE ZKL_SECOND
 #define TREE_PAUSE (5 * ZKL_SECOND)
 
+#define WATCH 2  /* the tag of all watches */
+#define NOBODY 3 /* has no event */
+
 enum { WATCHES = 3 };
 
 typedef struct follower {
     const cli_search *search;
     cli_connection *connection;
     bool json, shown; /* shown: the heading */
-    bool waits, changed;
-    char *paths[WATCHES];
     zkl_node_watch *watches[WATCHES];
-    uint64_t tags[WATCHES];
     cli_roster roster; /* what was shown */
 } follower;
 
 /* ---- changes ---- */
 
-/* Drops the content: the follower reads the line anew. The watch sends no further event until
+/* The line itself, and the two of a semaphore. */
+static zkl_status watch(follower *f) {
+    static const char *const below[WATCHES] = {"", "/leases", "/locks"};
+    const char *path = f->search->path[1] ? f->search->path : "";
+    zkl_status status = ZKL_OK;
+    for (size_t i = 0; status == ZKL_OK && i < WATCHES; i++) {
+        char *watched = cli_memory_print("%s%s", i == 0 ? f->search->path : path, below[i]);
+        status = zkl_look_at(f->connection->client, watched, true, WATCH, &f->watches[i]);
+        free(watched);
+    }
+    return status;
+}
+
+/* Drops the content: the follower reads the line anew. A watch sends no further event until
  * somebody takes what it has. */
 static void take_content(zkl_node_watch *watch) {
     zkl_status status;
@@ -68,38 +81,14 @@ static void take_content(zkl_node_watch *watch) {
         zkl_content_free(content);
 }
 
-static bool on_event(void *context, const zkl_event *event) {
-    follower *f = context;
-    for (size_t i = 0; i < WATCHES; i++) {
-        if (f->watches[i] && f->tags[i] == event->tag) {
-            take_content(f->watches[i]);
-            f->changed = true;
-        }
-    }
-    return !(f->waits && f->changed);
-}
-
-/* The line itself, and the two of a semaphore. */
-static zkl_status watch(follower *f) {
-    static const char *const below[WATCHES] = {"", "/leases", "/locks"};
-    const char *path = f->search->path[1] ? f->search->path : "";
-    zkl_status status = ZKL_OK;
-    for (size_t i = 0; status == ZKL_OK && i < WATCHES; i++) {
-        f->paths[i] = cli_memory_print("%s%s", i == 0 ? f->search->path : path, below[i]);
-        f->tags[i] = cli_connection_tag(f->connection);
-        status = zkl_look_at(f->connection->client, f->paths[i], true, f->tags[i], &f->watches[i]);
-    }
-    return status;
-}
-
-static void wait_for_change(follower *f, zkl_nanos since) {
+static void wait_for_change(const follower *f, zkl_nanos since) {
+    zkl_client *client = f->connection->client;
     const bool below = f->search->below;
-    f->waits = true;
-    if (!f->changed)
-        cli_connection_await(f->connection, below ? since + TREE_PAUSE : ZKL_NEVER);
-    f->waits = false;
-    cli_connection_await(f->connection, since + PAUSE);
-    f->changed = false;
+    zkl_event event;
+    zkl_wait(client, WATCH, below ? since + TREE_PAUSE : ZKL_NEVER, &event);
+    zkl_wait(client, NOBODY, since + PAUSE, &event);
+    for (size_t i = 0; !below && i < WATCHES; i++)
+        take_content(f->watches[i]);
 }
 
 /* ---- what is shown ---- */
@@ -163,47 +152,55 @@ static int follow(follower *f) {
 
 /* Goes on until the process ends, or the servers are away for too long: then it returns an exit
  * code, after a complaint. */
-static int show_for_ever(const cli_search *search, cli_connection *connection, bool json) {
-    follower f = {.search = search, .connection = connection, .json = json};
-    connection->listener = (cli_listener){.told = on_event, .context = &f};
-    const zkl_status status = search->below ? ZKL_OK : watch(&f);
-    const int code =
-        status == ZKL_OK ? follow(&f) : cli_connection_failure(connection, status, search->path);
-    for (size_t i = 0; i < WATCHES; i++) {
+static int show_for_ever(cli_connection *connection, const wanted *who) {
+    follower f = {.search = &who->search, .connection = connection, .json = who->json};
+    const zkl_status status = who->search.below ? ZKL_OK : watch(&f);
+    const int code = status == ZKL_OK
+                         ? follow(&f)
+                         : cli_connection_failure(connection, status, who->search.path);
+    for (size_t i = 0; i < WATCHES; i++)
         zkl_node_watch_drop(f.watches[i]);
-        free(f.paths[i]);
-    }
     cli_roster_free(&f.roster);
     return code;
 }
 
-/* ---- the command ---- */
+/* ---- what is shown once ---- */
 
-static int show(cli_node_command *command, const cli_search *search, bool json) {
+static int show_once(cli_connection *connection, const wanted *who) {
     cli_roster roster = {.count = 0};
-    const int code = cli_search_read(search, &command->connection, &roster);
+    const int code = cli_search_read(&who->search, connection, &roster);
     bool good = true;
-    if (code == 0 && json)
+    if (code == 0 && who->json)
         cli_roster_print_json(&roster);
     else if (code == 0)
         good = cli_roster_print_table(&roster, true);
-    if (code == 0 && !json && !search->below)
+    if (code == 0 && !who->json && !who->search.below)
         cli_roster_print_waits(&roster);
     cli_roster_free(&roster);
     return good ? code : cli_failure(ZKL_NO_MEMORY, NULL);
 }
 
-static int show_deadlocks(cli_node_command *command, const cli_search *search, bool json) {
+static int show_deadlocks(cli_connection *connection, const wanted *who) {
     cli_deadlocks found = {.roster = {.count = 0}};
-    int code = cli_deadlocks_find(search, &command->connection, &found);
+    int code = cli_deadlocks_find(&who->search, connection, &found);
     if (code == 0 && found.circles.count > 0) {
-        cli_deadlocks_print(&found, json);
+        cli_deadlocks_print(&found, who->json);
         code = CLI_EXIT_FOUND;
     } else if (code == 0 && found.roster.cut) {
         code = EX_SOFTWARE; /* it has warned */
     }
     cli_deadlocks_free(&found);
     return code;
+}
+
+/* ---- the command ---- */
+
+static int show(cli_connection *connection, const char *path, void *to) {
+    wanted *who = to;
+    who->search.path = path;
+    return who->follow      ? show_for_ever(connection, who)
+           : who->deadlocks ? show_deadlocks(connection, who)
+                            : show_once(connection, who);
 }
 
 static int check_arguments(cli_options *options, const wanted *who) {
@@ -214,23 +211,11 @@ static int check_arguments(cli_options *options, const wanted *who) {
 }
 
 int cli_who(int argc, char **argv) {
-    wanted who = {.below = false};
-    cli_options options = cli_options_of(argc, argv, &syntax, CLI_NODE_CONNECT);
+    wanted who = {.json = false};
+    cli_options options = cli_options_of(argc, argv, &syntax, CLI_CONNECT);
     if (!cli_options_read(&options, &who))
         return options.code;
-    int code = check_arguments(&options, &who);
-    if (code)
-        return code;
-    cli_node_command command;
+    const int code = check_arguments(&options, &who);
     const char *path = argv[optind] ? argv[optind] : "/";
-    const cli_search search = {.path = path, .below = who.below, .seconds = options.connect};
-    code = cli_node_command_begin(&command, &options, search.path, ZKL_PATH_READ);
-    if (code == 0 && who.follow)
-        code = show_for_ever(&search, &command.connection, who.json);
-    else if (code == 0 && who.deadlocks)
-        code = show_deadlocks(&command, &search, who.json);
-    else if (code == 0)
-        code = show(&command, &search, who.json);
-    cli_node_command_end(&command);
-    return code;
+    return code ? code : cli_connected(&options, path, ZKL_PATH_READ, show, &who);
 }
