@@ -78,6 +78,12 @@ int cli_connection_session(cli_connection *connection);
 zkl_status cli_connection_do(cli_connection *connection, const zkl_op *op);
 zkl_status cli_connection_read(cli_connection *connection, zkl_op_kind kind, const char *path);
 
+/* ": " and what is known about servers that are out of reach, or "": in memory of the block that it
+ * stands in. */
+#define CLI_TROUBLE_TEXT (ZKL_TROUBLE_TEXT + 2)
+#define CLI_TROUBLE(connection) cli_connection_trouble(connection, (char[CLI_TROUBLE_TEXT]){""})
+const char *cli_connection_trouble(const cli_connection *connection, char text[CLI_TROUBLE_TEXT]);
+
 /* The exit code of a status: 0, or another one after a complaint, with what is known about the
  * servers if that is the reason. `about` may be NULL. */
 int cli_connection_failure(cli_connection *connection, zkl_status status, const char *about);
@@ -88,7 +94,7 @@ int cli_connection_failure(cli_connection *connection, zkl_status status, const 
  * answered then, the session times out. */
 void cli_connection_close(cli_connection *connection, zkl_nanos most);
 
-/* ---- guard.c: lock nodes without which nothing is written ---- */
+/* ---- lock nodes without which nothing is written ---- */
 
 typedef struct cli_guard {
     char **nodes;

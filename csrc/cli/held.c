@@ -50,12 +50,17 @@ static bool make_below(const char *above, char directory[HELD_DIRECTORY_SIZE]) {
 }
 
 bool cli_held_make(char directory[HELD_DIRECTORY_SIZE]) {
-    return make_below(getenv("XDG_RUNTIME_DIR"), directory) ||
-           make_below(getenv("TMPDIR"), directory) || make_below("/tmp", directory);
+    const bool made = make_below(getenv("XDG_RUNTIME_DIR"), directory) ||
+                      make_below(getenv("TMPDIR"), directory) || make_below("/tmp", directory);
+    if (!made)
+        directory[0] = '\0';
+    return made;
 }
 
 void cli_held_remove(const char *directory) {
     struct sockaddr_un address;
+    if (!directory[0])
+        return;
     if (address_of(directory, &address))
         unlink(address.sun_path);
     rmdir(directory);
@@ -63,19 +68,13 @@ void cli_held_remove(const char *directory) {
 
 int cli_held_open(const char *directory) {
     struct sockaddr_un address;
-    if (!address_of(directory, &address)) {
-        errno = ENAMETOOLONG;
+    if (!directory[0] || !address_of(directory, &address))
         return -1;
-    }
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return -1;
-    if (bind(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
-        listen(fd, BACKLOG) == 0)
+    if (fd < 0 || (bind(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
+                   listen(fd, BACKLOG) == 0))
         return fd;
-    const int why = errno;
     close(fd);
-    errno = why;
     return -1;
 }
 

@@ -8,11 +8,11 @@
 
 #define HELD_DIRECTORY_SIZE 96
 
-/* false: errno says why. */
+/* Empty after false: errno says why. */
 bool cli_held_make(char directory[HELD_DIRECTORY_SIZE]);
-/* With the socket in it. Twice is fine. */
+/* With the socket in it. Twice is fine, and so is an empty one. */
 void cli_held_remove(const char *directory);
-/* A descriptor that is readable when a command asks. -1: errno says why. */
+/* A descriptor that is readable when a command asks. -1: there is none. */
 int cli_held_open(const char *directory);
 /* Answers all that ask: the lock is certainly held until then; 0: it is not held. Never blocks. */
 void cli_held_serve(int fd, zkl_nanos until);

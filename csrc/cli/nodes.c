@@ -109,7 +109,7 @@ static const struct verb {
 /* Reads it to its end, or to INPUT_MOST bytes. Returns 0, or an exit code after a complaint. */
 static int read_input(wanted *w) {
     size_t *length = &w->op.length;
-    w->op.data = w->data = cli_memory(INPUT_MOST);
+    w->op.data = w->data = cli_memory_again(NULL, INPUT_MOST, 1);
     while (*length < INPUT_MOST) {
         const ssize_t got = read(STDIN_FILENO, w->data + *length, INPUT_MOST - *length);
         if (got == 0)

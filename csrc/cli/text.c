@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "zklock.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <langinfo.h>
 #include <poll.h>
@@ -25,10 +26,6 @@ static void *given(void *memory) {
     exit(EX_SOFTWARE);
 }
 
-void *cli_memory(size_t size) {
-    return given(malloc(size ? size : 1));
-}
-
 void *cli_memory_again(void *memory, size_t count, size_t size) {
     return given(reallocarray(memory, count ? count : 1, size));
 }
@@ -37,13 +34,18 @@ char *cli_memory_text(const char *text) {
     return given(strdup(text));
 }
 
+char *cli_memory_format(const char *format, va_list arguments) {
+    char *text = NULL;
+    const int length = vasprintf(&text, format, arguments);
+    return given(length < 0 ? NULL : text);
+}
+
 char *cli_memory_print(const char *format, ...) {
     va_list arguments;
-    char *text = NULL;
     va_start(arguments, format);
-    const int length = vasprintf(&text, format, arguments);
+    char *text = cli_memory_format(format, arguments);
     va_end(arguments);
-    return given(length < 0 ? NULL : text);
+    return text;
 }
 
 void cli_memory_wipe(char *secret) {
@@ -57,7 +59,7 @@ static bool is_utf8(void) {
 }
 
 static char *show(const char *bytes, size_t length, zkl_text_kept keep) {
-    char *shown = cli_memory(4 * length + ZKL_TEXT_PIECE), *end = shown;
+    char *shown = cli_memory_again(NULL, 4 * length + ZKL_TEXT_PIECE, 1), *end = shown;
     for (size_t i = 0, taken; i < length; i += taken)
         end += zkl_text_piece(end, bytes + i, length - i, keep, &taken);
     *end = '\0';
@@ -78,21 +80,13 @@ char *cli_text_spelled(const char *bytes, size_t length) {
 
 const char *cli_text_show(char to[CLI_TEXT_SHOWN], const char *text) {
     static const char more[] = "...";
-    size_t used = 0, room = 0; /* room: where "..." still fits */
-    char part[ZKL_TEXT_PIECE];
-    const zkl_text_kept keep = {.utf8 = is_utf8()};
-    for (size_t left = strlen(text), taken; left > 0; text += taken, left -= taken) {
-        const size_t width = zkl_text_piece(part, text, left, keep, &taken);
-        if (used + width + 1 > CLI_TEXT_SHOWN) {
-            memcpy(to + room, more, sizeof more);
-            return to;
-        }
-        memcpy(to + used, part, width);
-        used += width;
-        if (used + sizeof more <= CLI_TEXT_SHOWN)
-            room = used;
-    }
-    to[used] = '\0';
+    char *shown = cli_text_shown(text, strlen(text));
+    size_t end = strlen(shown);
+    if (end >= CLI_TEXT_SHOWN)
+        for (end = CLI_TEXT_SHOWN - sizeof more; ((unsigned char)shown[end] & 0xC0) == 0x80;)
+            end--; /* to the beginning of a character of UTF-8 */
+    snprintf(to, CLI_TEXT_SHOWN, "%.*s%s", (int)end, shown, shown[end] ? more : "");
+    free(shown);
     return to;
 }
 
@@ -123,11 +117,8 @@ void cli_write(int fd, const char *text, size_t length) {
     sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-/* In one write: lines of several processes do not get mixed. */
-static void say(const char *prefix, const char *format, va_list arguments) {
-    char *message = NULL;
-    if (vasprintf(&message, format, arguments) < 0)
-        message = cli_memory_text("not enough memory");
+/* In one write: lines of several processes do not get mixed. Frees the message. */
+static void say(const char *prefix, char *message) {
     char *shown = cli_text_shown(message, strlen(message));
     char *line = cli_memory_print("zklock: %s%s\n", prefix, shown);
     fflush(stdout);
@@ -141,35 +132,25 @@ static void say(const char *prefix, const char *format, va_list arguments) {
 void cli_complain(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    say("", format, arguments);
+    say("", cli_memory_format(format, arguments));
     va_end(arguments);
 }
 
 void cli_warn(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    say("warning: ", format, arguments);
+    say("warning: ", cli_memory_format(format, arguments));
     va_end(arguments);
 }
 
 int cli_misuse(const char *argument, const char *format, ...) {
     va_list arguments;
-    char *prefix = cli_memory_print("bad argument '%s': ", argument);
-    char *shown = cli_text_shown(prefix, strlen(prefix));
     va_start(arguments, format);
-    say(shown, format, arguments);
+    char *problem = cli_memory_format(format, arguments);
     va_end(arguments);
-    free(shown);
-    free(prefix);
+    cli_complain("bad argument '%s': %s", argument, problem);
+    free(problem);
     return EX_USAGE;
-}
-
-int cli_failure(zkl_status status, const char *about) {
-    if (about)
-        cli_complain("%s: %s", zkl_status_text(status), about);
-    else
-        cli_complain("%s", zkl_status_text(status));
-    return cli_exit_code(status);
 }
 
 static const struct {
@@ -199,6 +180,78 @@ int cli_exit_code(zkl_status status) {
     return EX_SOFTWARE;
 }
 
+/* ---- numbers ---- */
+
+#define SECONDS_MOST 1e12 /* where an option has no bound of its own */
+
+/* Seconds in the unit with that name; 0: there is none. */
+static double unit_of(const char *name) {
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {{"", 1}, {"ms", 0.001}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcmp(units[i].name, name) == 0)
+            return units[i].seconds;
+    return 0;
+}
+
+/* strtod also takes hexadecimals, exponents, words, signs and spaces, none of which are meant. */
+bool cli_number_seconds(const char *text, double *seconds) {
+    static const char digits[] = "0123456789";
+    const size_t whole = strspn(text, digits);
+    const size_t point = text[whole] == '.';
+    const size_t fraction = point ? strspn(text + whole + 1, digits) : 0;
+    const double unit = unit_of(text + whole + point + fraction);
+    if (whole + fraction == 0 || unit <= 0)
+        return false;
+    *seconds = strtod(text, NULL) * unit; /* main keeps LC_NUMERIC at "C" */
+    return true;
+}
+
+bool cli_number_whole(const char *text, int64_t least, int64_t most, int64_t *number) {
+    char *end;
+    const size_t sign = text[0] == '-';
+    if (text[sign] < '0' || text[sign] > '9')
+        return false;
+    errno = 0;
+    *number = strtoll(text, &end, 10);
+    return errno == 0 && !*end && *number >= least && *number <= most;
+}
+
+int cli_number_seconds_of(const char *option, const char *text, cli_seconds range,
+                          double *seconds) {
+    const bool good = cli_number_seconds(text, seconds);
+    const bool enough = good && (*seconds > 0 || !range.positive);
+    const double most = range.most > 0 ? range.most : SECONDS_MOST;
+    if (enough && *seconds <= most)
+        return 0;
+    if (!enough)
+        return cli_misuse(option, "seconds %s 0 expected, got '%s'%s",
+                          range.positive ? "above" : ">=", CLI_SHOWN(text),
+                          good ? "" : "; the units are ms, s, m, h and d");
+    return cli_misuse(option, "seconds %s %.0f expected, got '%s'",
+                      range.positive ? "above 0 and up to" : "from 0 to", most, CLI_SHOWN(text));
+}
+
+int cli_number_whole_of(const char *option, const char *text, int64_t least, int64_t most,
+                        int64_t *number) {
+    if (cli_number_whole(text, least, most, number))
+        return 0;
+    return cli_misuse(option, "integer from %" PRId64 " to %" PRId64 " expected, got '%s'", least,
+                      most, CLI_SHOWN(text));
+}
+
+/* ---- paths ---- */
+
+int cli_path_check(const char *argument, const char *path, const char *hosts, zkl_path_use use) {
+    const char *chroot = strchr(hosts, '/');
+    const char *problem = zkl_path_problem(path, chroot && chroot[1] ? chroot : "", use);
+    if (!problem)
+        return 0;
+    return cli_misuse(argument, "path '%s': %s", CLI_SHOWN(path), problem);
+}
+
 /* ---- standard output ---- */
 
 static bool is_terminal(void) {
@@ -220,14 +273,17 @@ void cli_output_data(const char *data, size_t length) {
     free(shown);
 }
 
-void cli_output_line(const char *text) {
-    if (!is_terminal()) {
-        puts(text);
-        return;
-    }
+void cli_output_shown(const char *text) {
     char *shown = cli_text_shown(text, strlen(text));
     puts(shown);
     free(shown);
+}
+
+void cli_output_line(const char *text) {
+    if (is_terminal())
+        cli_output_shown(text);
+    else
+        puts(text);
 }
 
 void cli_output_session(char text[CLI_SESSION_TEXT], int64_t session) {

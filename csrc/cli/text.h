@@ -7,14 +7,16 @@
 
 #include "zklock.h"
 
+#include <stdarg.h>
 #include <sysexits.h>
 
 /* ---- memory ---- */
 
 /* The caller frees the result. Without memory the process complains and ends with EX_SOFTWARE. */
-void *cli_memory(size_t size);
 void *cli_memory_again(void *memory, size_t count, size_t size);
 char *cli_memory_text(const char *text);
+char *cli_memory_format(const char *format, va_list arguments)
+    __attribute__((format(printf, 1, 0)));
 char *cli_memory_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Wipes a text, or NULL, and frees it. */
 void cli_memory_wipe(char *secret);
@@ -71,10 +73,6 @@ void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Complains of an argument, by its name: "PATH", "--connect". Returns EX_USAGE. */
 int cli_misuse(const char *argument, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Complains of a failure: `zklock: no node: /cfg/x`. `about` may be NULL. Returns the exit code of
- * the status. */
-int cli_failure(zkl_status status, const char *about);
-
 /* The lock is held by somebody else; nobody holds what is to be revoked. */
 #define CLI_EXIT_BUSY 1
 /* There is a deadlock. */
@@ -83,7 +81,7 @@ int cli_failure(zkl_status status, const char *about);
 /* ZKL_TIMEOUT counts as no answer in time: a caller that waits for a lock asks for it before. */
 int cli_exit_code(zkl_status status);
 
-/* ---- value.c: numbers, with a point whatever the locale, and paths ---- */
+/* ---- numbers, with a point whatever the locale, and paths ---- */
 
 /* A duration of at least 0: 0.5 is half a second, and so is 500ms; the units are ms, s, m, h and d.
  * false: the text is none. One that is too large for a double is infinite. */
@@ -110,6 +108,9 @@ int cli_path_check(const char *argument, const char *path, const char *hosts, zk
 
 /* A node's data. On a terminal newlines and tabs stay, and the last line is ended. */
 void cli_output_data(const char *data, size_t length);
+
+/* A line for people, spelled in any case. */
+void cli_output_shown(const char *text);
 
 /* A name or a path, and a newline. */
 void cli_output_line(const char *text);

@@ -8,10 +8,30 @@
 #include "cli/who/roster.h"
 #include "zklock.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The children of the directory. */
+void cli_finding(cli_patient *patient, cli_level level, const char *subject, const char *remedy,
+                 const char *format, ...) {
+    static const char *const levels[] = {
+        [CLI_FINE] = "ok     ", [CLI_WARNING] = "warning", [CLI_FAILURE] = "failure"};
+    va_list arguments;
+    va_start(arguments, format);
+    char *reason = cli_memory_format(format, arguments);
+    va_end(arguments);
+    char *line = cli_memory_print("%s  %s: %s%s%s", levels[level], subject, reason,
+                                  remedy ? ". " : "", remedy ? remedy : "");
+    cli_output_shown(line);
+    fflush(stdout);
+    free(line);
+    free(reason);
+    if (level > patient->worst)
+        patient->worst = level;
+}
+
+/* ---- the children of the directory ---- */
+
 typedef struct contents {
     size_t locks, shared; /* nodes of a mutex; of a read-write lock */
     size_t leases;        /* lease nodes */
@@ -43,21 +63,12 @@ static void count_other(contents *found, const char *name) {
 
 static void count(contents *found, const char *name) {
     int32_t sequence;
-    switch (zkl_znode_parse(name, &sequence)) {
-    case ZKL_KIND_LOCK:
-        found->locks++;
-        break;
-    case ZKL_KIND_READ:
-    case ZKL_KIND_WRITE:
-        found->shared++;
-        break;
-    case ZKL_KIND_LEASE:
-        found->leases++;
-        break;
-    case ZKL_KIND_NONE:
+    const zkl_kind kind = zkl_znode_parse(name, &sequence);
+    found->locks += kind == ZKL_KIND_LOCK;
+    found->shared += kind == ZKL_KIND_READ || kind == ZKL_KIND_WRITE;
+    found->leases += kind == ZKL_KIND_LEASE;
+    if (kind == ZKL_KIND_NONE)
         count_other(found, name);
-        break;
-    }
 }
 
 /* ---- kinds and strangers ---- */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* patient: what `zklock doctor` examines and what it finds: a line each. Its examinations are in a
- * file each. */
+/* patient: what `zklock doctor` examines and what it finds: a line each. */
 #ifndef ZKL_CLI_DOCTOR_PATIENT_H
 #define ZKL_CLI_DOCTOR_PATIENT_H
 
@@ -20,13 +19,6 @@ typedef struct cli_patient {
 void cli_finding(cli_patient *patient, cli_level level, const char *subject, const char *remedy,
                  const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* Opens a session with each server of the list. Is any server in reach? */
-bool cli_doctor_servers(cli_patient *patient);
-
-/* The rest has a connection. */
-
-/* ACLs from the path up to the root. */
-void cli_doctor_acls(cli_patient *patient);
 /* The contents of the lock's directory; acquires the lock, and releases it. */
 void cli_doctor_line(cli_patient *patient);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* channel: messages between two processes of a run. Each end is readable when the other process has
+/* loop.c: messages between two processes of a run. Each end is readable when the other process has
  * ended. No call blocks. */
 #ifndef RUN_CHANNEL_H
 #define RUN_CHANNEL_H
@@ -32,7 +32,7 @@ bool cli_channel_pair(int ends[2]);
 bool cli_channel_send(int end, enum channel_kind kind, int value, const char *text);
 
 typedef void channel_heard(void *ctx, const struct channel_message *message);
-/* Gives each message that is there. false: the other process has ended. */
+/* Gives each message that is there; NULL: to nobody. false: the other process has ended. */
 bool cli_channel_hear(int end, channel_heard *heard, void *ctx);
 
 #endif

@@ -11,10 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static zkl_nanos deadline_of(const struct session *session) {
-    return zkl_clock_after(zkl_now(), session->run->options.connect);
-}
-
 static void end_failed(struct session *session, zkl_status status) {
     cli_page_end(session->page, cli_exit_code(status), status == ZKL_LOST ? "lost" : "error",
                  "%s: the mark of %s", zkl_status_text(status), session->run->shown);
@@ -72,8 +68,8 @@ bool cli_every_begin(struct session *session) {
     const bool writes = options->mark == RUN_MARK_BEFORE;
     atomic_store(&session->page->marking, writes);
     const uint64_t tag = cli_session_ask(session);
-    zkl_once *once =
-        zkl_once_ask(session->contender, options->every, writes, tag, deadline_of(session));
+    zkl_once *once = zkl_once_ask(session->contender, options->every, writes, tag,
+                                  cli_connection_deadline(&session->connection));
     const zkl_status status = cli_session_answer(session, once, writes ? CLI_SIGNALLED_MOST : 0);
     const double left = once && session->answered ? zkl_once_left(once) : 0;
     const bool due = status == ZKL_OK && left <= 0, stopped = cli_session_stopped(session);
@@ -91,7 +87,8 @@ bool cli_every_finish(struct session *session) {
     if (session->run->options.mark != RUN_MARK_AFTER || !cli_page_has_succeeded(session->page))
         return true;
     const uint64_t tag = cli_session_ask(session);
-    zkl_once *once = zkl_once_mark(session->contender, tag, deadline_of(session));
+    zkl_once *once =
+        zkl_once_mark(session->contender, tag, cli_connection_deadline(&session->connection));
     const zkl_status status = cli_session_answer(session, once, CLI_SIGNALLED_MOST);
     const bool stopped = once && !session->answered;
     zkl_once_drop(once);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/run/state.h"
 
+#include "cli/held.h"
 #include "cli/text.h"
 #include "cli/run/channel.h"
 #include "cli/run/page.h"
-#include "cli/run/progress.h"
 #include "zklock.h"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ static void see_signals(struct front *front) {
     struct signalfd_siginfo info;
     while (read(front->polled[SIGNALS].fd, &info, sizeof info) == (ssize_t)sizeof info)
         if (info.ssi_signo == SIGCONT)
-            cli_progress_forget(&front->progress);
+            front->progress.shown = false; /* the shell has written on the terminal */
         else if (sigismember(&front->run->signals.heard, (int)info.ssi_signo))
             pass_on(front, &info);
 }
@@ -207,8 +207,8 @@ static int finish(const struct front *front) {
     const bool signal = atomic_load(&page->outcome) == PAGE_SIGNAL;
     if (page->text[0])
         cli_complain("%s", page->text);
-    cli_files_report(front->run, page->label, signal ? SIGNAL_CODES + page->value : page->value);
-    cli_files_remove(front->run);
+    cli_report(front->run, page->label, signal ? SIGNAL_CODES + page->value : page->value);
+    cli_held_remove(front->run->directory);
     if (signal)
         cli_signals_die(page->value);
     return page->value;
@@ -269,8 +269,8 @@ static void live(struct front *front) {
 
 int cli_front_live(struct run *run) {
     struct front front = {.run = run, .page = run->page};
-    const char *why;
-    if (!cli_reaper_become(&why))
+    const char *why = cli_reaper_become();
+    if (why)
         cli_page_end(run->page, EX_SOFTWARE, "error", "cannot run a command: %s", why);
     else if (!prepare(&front))
         cli_page_end(run->page, EX_SOFTWARE, "error", "cannot start its processes: %s",

@@ -105,9 +105,9 @@ zkl_nanos cli_page_kill_at(const struct page *page, int nth);
 /* ---- reaper.c: a process that inherits the orphans among its descendants, finds them in /proc,
  * and can kill them all. Only for a process whose SIGCHLD is blocked ---- */
 
-/* Makes this process a subreaper. false: the kernel cannot, or /proc does not list children; `why`
- * says which. */
-bool cli_reaper_become(const char **why);
+/* Makes this process a subreaper. NULL, or why it cannot be one: the kernel cannot, or /proc does
+ * not list children. */
+const char *cli_reaper_become(void);
 
 /* Does this process have a child, dead or alive? */
 bool cli_reaper_has_children(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/run/progress.h"
+#include "cli/run/state.h"
 
 #include "cli/text.h"
 #include "zklock.h"
@@ -89,8 +89,4 @@ zkl_nanos cli_progress_due(const struct progress *progress) {
         return ZKL_NEVER;
     const zkl_nanos waited = zkl_now() - progress->since;
     return progress->since + (waited / ZKL_SECOND + 1) * ZKL_SECOND;
-}
-
-void cli_progress_forget(struct progress *progress) {
-    progress->shown = false;
 }

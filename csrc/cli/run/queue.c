@@ -2,12 +2,13 @@
 #include "cli/run/session.h"
 
 #include "cli/connection.h"
+#include "cli/run/channel.h"
 #include "cli/run/page.h"
 #include "cli/run/state.h"
 #include "cli/text.h"
-#include "cli/run/channel.h"
 #include "zklock.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ static bool splay(struct session *session) {
 
 static bool open_client(struct session *session) {
     struct run *run = session->run;
+    session->connection.seconds = run->options.connect;
     const int code = cli_connection_open(&session->connection, &run->settings, RUN_SESSION,
                                          run->options.identifier);
     if (code)
@@ -39,16 +41,14 @@ static bool open_client(struct session *session) {
 
 /* Why there is no server in reach, as far as the client knows. */
 static void end_without_servers(struct session *session, zkl_status status, const char *what) {
-    char trouble[ZKL_TROUBLE_TEXT];
-    const bool known = zkl_client_trouble(session->connection.client, trouble, sizeof trouble);
-    cli_page_end(session->page, cli_exit_code(status), "error", "%s: %s with %s%s%s",
+    cli_page_end(session->page, cli_exit_code(status), "error", "%s: %s with %s%s",
                  zkl_status_text(status), what, CLI_SHOWN(session->run->settings.hosts),
-                 known ? ": " : "", known ? trouble : "");
+                 CLI_TROUBLE(&session->connection));
 }
 
 static bool connect_session(struct session *session) {
     char what[64];
-    const zkl_nanos deadline = zkl_clock_after(zkl_now(), session->run->options.connect);
+    const zkl_nanos deadline = cli_connection_deadline(&session->connection);
     const uint64_t tag = cli_session_ask(session);
     zkl_query *query = zkl_query_session(session->connection.client, tag, deadline);
     const zkl_status status = cli_session_answer(session, query, 0);
@@ -91,6 +91,153 @@ static bool check_grace(struct session *session) {
     return false;
 }
 
+/* ---- the runs above ---- */
+
+/* Is this child's name one of the nodes'? Others than ours may have a name twice. */
+static bool is_among(const char *nodes, const char *child) {
+    const size_t length = strlen(child);
+    const char *at = strncmp(child, "_c_", 3) == 0 ? strstr(nodes, child) : NULL;
+    while (at && !(at > nodes && at[-1] == '/' && (!at[length] || at[length] == '\n')))
+        at = strstr(at + length, child);
+    return at;
+}
+
+/* Lists a directory, or with NULL has the server catch up. false: there is no answer, or the run is
+ * to end. */
+static bool look(struct session *session, const char *path) {
+    cli_connection *connection = &session->connection;
+    const zkl_nanos deadline = cli_connection_deadline(&session->connection);
+    const zkl_op list = {.size = sizeof(zkl_op), .kind = ZKL_OP_CHILDREN, .path = path};
+    const uint64_t tag = cli_session_ask(session);
+    zkl_node_request_drop(connection->request);
+    connection->request = path ? zkl_node_do(connection->client, &list, tag, deadline, false)
+                               : zkl_node_sync(connection->client, tag, deadline, false);
+    return connection->request && cli_session_await(session, ZKL_NEVER, true);
+}
+
+/* A list that cannot be read has no names: the acquire says why. */
+static bool has_own(struct session *session, const char *path) {
+    const zkl_content *content =
+        look(session, path) ? zkl_node_request_content(session->connection.request, 0) : NULL;
+    for (size_t i = 0; content && i < content->count; i++)
+        if (is_among(session->run->above, content->names[i]))
+            return true;
+    return false;
+}
+
+static const char *path_of_own(struct session *session) {
+    const struct run_options *options = &session->run->options;
+    if (!look(session, NULL)) /* a server that lags behind may not know the node yet */
+        return NULL;
+    for (size_t i = 0; i < options->count; i++)
+        if (has_own(session, options->paths[i]))
+            return options->paths[i];
+    return NULL;
+}
+
+static bool is_below_own(struct session *session) {
+    if (!session->run->above || session->run->options.kind == ZKL_KIND_LEASE)
+        return false;
+    const char *path = path_of_own(session);
+    zkl_node_request_drop(session->connection.request);
+    session->connection.request = NULL;
+    if (!path)
+        return false;
+    cli_page_end(session->page, EX_DATAERR, "error",
+                 "deadlock: a zklock run above this one holds %s", CLI_SHOWN(path));
+    return true;
+}
+
+/* ---- what is said of the wait ---- */
+
+#define FIRST_PAUSE (ZKL_SECOND / 2) /* a short wait says nothing */
+#define PAUSE (5 * ZKL_SECOND)
+#define JITTER ZKL_SECOND
+
+static void say(struct session *session, const char *text) {
+    struct waiting *waiting = &session->waiting;
+    if (strcmp(text, waiting->said) == 0)
+        return;
+    snprintf(waiting->said, sizeof waiting->said, "%s", text);
+    if (session->run->options.verbose)
+        cli_session_say(session, "%s", text);
+    else
+        cli_channel_send(session->run->front, CHANNEL_LINE, 0, text);
+}
+
+static const char *ordinal(size_t number) {
+    static const char *const ends[] = {"th", "st", "nd", "rd"};
+    const size_t last = number % 10;
+    return number / 10 % 10 == 1 || last > 3 ? ends[0] : ends[last];
+}
+
+static void say_no_server(struct session *session) {
+    char text[WAITING_TEXT];
+    snprintf(text, sizeof text, "waiting for %s: no server%s", session->run->shown,
+             CLI_TROUBLE(&session->connection));
+    say(session, text);
+}
+
+/* Leases have no order. Before it asks for them, one that waits has its place among the others that
+ * do; the holder that is known then has no lease yet. */
+static void say_front(struct session *session) {
+    const struct run_options *options = &session->run->options;
+    const bool semaphore = options->kind == ZKL_KIND_LEASE;
+    char text[WAITING_TEXT], place[64] = "", holder[CLI_TEXT_SHOWN + 16] = "";
+    zkl_front front = ZKL_FRONT_DEFAULTS;
+    const bool waits = zkl_front_of(session->contender, &front) && front.ahead;
+    if (waits && semaphore && !front.next[0])
+        snprintf(place, sizeof place, ": all %" PRId64 " permits are taken", options->permits);
+    else if (waits)
+        snprintf(place, sizeof place, ": %zu%s of %zu", front.ahead + 1, ordinal(front.ahead + 1),
+                 front.of);
+    if (waits && !semaphore && front.read)
+        snprintf(holder, sizeof holder, ", held by %s",
+                 front.holder[0] ? CLI_SHOWN(front.holder) : "an unnamed one");
+    snprintf(text, sizeof text, "waiting for %s%s%s", CLI_SHOWN(options->paths[front.path]), place,
+             holder);
+    say(session, text);
+}
+
+static zkl_nanos jitter(void) {
+    uint32_t chance = 0;
+    if (getrandom(&chance, sizeof chance, 0) != (ssize_t)sizeof chance)
+        return 0;
+    return (zkl_nanos)(chance % 1024) * (2 * JITTER / 1024) - JITTER;
+}
+
+static void ask(struct session *session) {
+    zkl_query_drop(session->waiting.query);
+    const uint64_t tag = cli_session_ask(session);
+    session->waiting.query = zkl_query_front(session->contender, tag, zkl_now() + PAUSE);
+}
+
+static zkl_nanos waiting_turn(struct session *session) {
+    struct waiting *waiting = &session->waiting;
+    const zkl_nanos now = zkl_now();
+    if (!session->run->options.verbose && !cli_progress_possible())
+        return ZKL_NEVER;
+    if (waiting->query && session->answered) {
+        session->answered = false;
+        say_front(session);
+    }
+    if (!waiting->next)
+        waiting->next = now + FIRST_PAUSE;
+    if (now >= waiting->next) {
+        waiting->next = now + PAUSE + jitter();
+        if (session->cut_off)
+            say_no_server(session);
+        else
+            ask(session);
+    }
+    return waiting->next;
+}
+
+static void waiting_end(struct session *session) {
+    zkl_query_drop(session->waiting.query);
+    session->waiting.query = NULL;
+}
+
 /* ---- the line ---- */
 
 static bool is_single_try(const struct run_options *options) {
@@ -101,7 +248,7 @@ static bool is_single_try(const struct run_options *options) {
 static zkl_nanos deadline_of(const struct session *session) {
     const struct run_options *options = &session->run->options;
     if (is_single_try(options))
-        return zkl_clock_after(zkl_now(), options->connect);
+        return cli_connection_deadline(&session->connection);
     return options->wait < 0 ? ZKL_NEVER : zkl_clock_after(session->queued, options->wait);
 }
 
@@ -146,12 +293,12 @@ static void await_grant(struct session *session) {
             cancelled = true;
             zkl_cancel(session->contender);
         }
-        const zkl_nanos next = cancelled ? ZKL_NEVER : cli_waiting_turn(session);
+        const zkl_nanos next = cancelled ? ZKL_NEVER : waiting_turn(session);
         cli_session_turn(session, next < end ? next : end);
         if (cancelled && cut_off && session->failed)
             session->status = ZKL_DISCONNECTED;
     }
-    cli_waiting_end(session);
+    waiting_end(session);
     if (session->granted)
         cli_session_say(session, "the lock was granted after %.1f s",
                         zkl_clock_seconds(zkl_now() - began));
@@ -228,7 +375,7 @@ static void wait_in_line(struct session *session) {
 bool cli_queue_wait(struct session *session) {
     const bool ready = splay(session) && open_client(session) && connect_session(session) &&
                        !cli_session_stopped(session);
-    if (ready && check_grace(session) && !cli_above_check(session))
+    if (ready && check_grace(session) && !is_below_own(session))
         wait_in_line(session);
     if (cli_session_stopped(session))
         cli_session_end_stopped(session);

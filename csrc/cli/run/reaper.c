@@ -61,17 +61,15 @@ static bool is_ours(void) {
     return readlink("/proc/self", self, sizeof self - 1) > 0 && atoi(self) == (int)getpid();
 }
 
-bool cli_reaper_become(const char **why) {
+const char *cli_reaper_become(void) {
     char thread[16];
     snprintf(thread, sizeof thread, "%d", (int)getpid());
     FILE *list = is_ours() ? open_children(getpid(), thread) : NULL;
-    *why = "/proc is not mounted, or that of another PID namespace, or does not list the children "
-           "of a process";
     if (!list)
-        return false;
+        return "/proc is not mounted, or that of another PID namespace, or does not list the "
+               "children of a process";
     fclose(list);
-    *why = "the kernel has no PR_SET_CHILD_SUBREAPER";
-    return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+    return prctl(PR_SET_CHILD_SUBREAPER, 1) ? "the kernel has no PR_SET_CHILD_SUBREAPER" : NULL;
 }
 
 bool cli_reaper_has_children(void) {

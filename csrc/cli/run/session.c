@@ -3,8 +3,8 @@
 
 #include "cli/connection.h"
 #include "cli/text.h"
-#include "cli/run/channel.h"
 #include "cli/held.h"
+#include "cli/run/channel.h"
 #include "cli/run/page.h"
 #include "zklock.h"
 
@@ -37,27 +37,13 @@ void cli_session_say(struct session *session, const char *format, ...) {
 /* ---- what happens ---- */
 
 static void see_contender(struct session *session, const zkl_event *event) {
-    switch (event->kind) {
-    case ZKL_EVENT_GRANTED:
-        session->granted = true;
-        break;
-    case ZKL_EVENT_FAILED:
-        session->failed = true;
-        session->status = event->status;
-        break;
-    case ZKL_EVENT_LOST:
-        session->lost = true;
-        break;
-    case ZKL_EVENT_REVOKED:
-        session->revoked = true;
-        break;
-    case ZKL_EVENT_ANSWER:
-    case ZKL_EVENT_CHANGED:
-    case ZKL_EVENT_ENDED:
-    case ZKL_EVENT_STATE:
-    case ZKL_EVENT_LOG:
-        break;
-    }
+    session->granted |= event->kind == ZKL_EVENT_GRANTED;
+    session->lost |= event->kind == ZKL_EVENT_LOST;
+    session->revoked |= event->kind == ZKL_EVENT_REVOKED;
+    if (event->kind != ZKL_EVENT_FAILED)
+        return;
+    session->failed = true;
+    session->status = event->status;
 }
 
 static void see_engine(struct session *session) {
@@ -97,17 +83,12 @@ static void hear_front(void *ctx, const struct channel_message *message) {
         session->go = message->value;
 }
 
-static void hear_watcher(void *ctx, const struct channel_message *message) {
-    (void)ctx; /* the phase says what it means */
-    (void)message;
-}
-
 static void see_channels(struct session *session) {
     if (!session->front_gone)
         session->front_gone = !cli_channel_hear(session->run->front, hear_front, session);
     if (session->front_gone)
         session->polled[SESSION_FRONT].fd = -1;
-    if (!cli_channel_hear(session->watcher_end, hear_watcher, session))
+    if (!cli_channel_hear(session->watcher_end, NULL, NULL)) /* the page says what it means */
         session->polled[SESSION_WATCHER].fd = -1;
 }
 

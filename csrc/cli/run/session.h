@@ -23,7 +23,7 @@ enum {
 #define SESSION_CONTENDER 2 /* its tag */
 #define WAITING_TEXT 512
 
-/* The questions and the lines of a run that waits (waiting.c). */
+/* The questions and the lines of a run that waits (queue.c). */
 struct waiting {
     zkl_query *query; /* the latest, or NULL */
     zkl_nanos next;
@@ -80,24 +80,6 @@ void cli_session_say(struct session *session, const char *format, ...)
 bool cli_queue_wait(struct session *session);
 /* The outcome of a wait that ran out while no server answered, as it turned out. */
 void cli_queue_end_unanswered(struct session *session);
-
-/* ---- above.c: the runs above ---- */
-
-/* The nodes of all runs above, one a line, from the environment. NULL: there is none. The caller
- * frees it. */
-char *cli_above_nodes(void);
-
-/* Is one of these nodes in the line of a path of this run? If so, the session ends with that
- * reason. Names of nodes are unique, whatever the servers are called and whatever the chroot is.
- * A semaphore may have several leases below one another. */
-bool cli_above_check(struct session *session);
-
-/* ---- waiting.c: what is said of the wait ---- */
-
-/* Asks and says what is due. Returns when to call it again. */
-zkl_nanos cli_waiting_turn(struct session *session);
-/* The wait is over. */
-void cli_waiting_end(struct session *session);
 
 /* ---- every.c: --every ---- */
 

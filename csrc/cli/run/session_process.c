@@ -214,16 +214,10 @@ static bool start_watcher(struct session *session) {
     return watcher > 0;
 }
 
-/* -1: this run cannot be asked. */
-static int open_held(const struct run *run) {
-    return run->directory[0] ? cli_held_open(run->directory) : -1;
-}
-
 static bool prepare(struct session *session) {
-    const char *why;
     setpgid(0, 0);
     cli_signals_ignore();
-    if (!cli_reaper_become(&why) || !start_watcher(session))
+    if (cli_reaper_become() || !start_watcher(session))
         return false;
     close(session->run->lifeline);
     session->run->lifeline = -1;
@@ -232,7 +226,7 @@ static bool prepare(struct session *session) {
                        [SESSION_WATCHER] = session->watcher_end,
                        [SESSION_CHILDREN] = cli_signals_open(NULL),
                        [SESSION_ALARM] = cli_alarm_open(),
-                       [SESSION_HELD] = open_held(session->run)};
+                       [SESSION_HELD] = cli_held_open(session->run->directory)};
     cli_loop_enter(session->polled, fds, SESSION_FDS);
     return fds[SESSION_CHILDREN] >= 0 && fds[SESSION_ALARM] >= 0;
 }
@@ -273,7 +267,7 @@ int cli_session_live(struct run *run) {
     hang_up(&session);
     if (session.watcher_end >= 0)
         dismiss(&session);
-    cli_files_remove(run); /* the front does so, too, if it lives */
+    cli_held_remove(run->directory); /* the front does so, too, if it lives */
     if (session.signal)
         _exit(0); /* exit(3) would wait for a second for a session that has not ended */
     return 0;

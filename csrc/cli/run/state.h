@@ -18,7 +18,7 @@
 #include <signal.h>
 #include <termios.h>
 
-/* ---- options.c: for what `zklock run` was asked. Filled once, before a process is forked ---- */
+/* ---- run.c: for what `zklock run` was asked. Filled once, before a process is forked ---- */
 
 #define RUN_SESSION 40 /* seconds that are asked for by default */
 
@@ -44,12 +44,6 @@ struct run_options {
     char **command;                  /* NULL at its end */
     char *shell_words[4];            /* of -c */
 };
-
-/* Reads the arguments, of which the first is "run". -1: go on. Otherwise the exit code: of --help
- * and --version, or 64 after a complaint; then only `report` and the first path can be used, if
- * both are known, and otherwise `report` is NULL. */
-int cli_run_options_read(struct run_options *options, int argc, char **argv);
-void cli_run_options_free(struct run_options *options);
 
 /* ---- inherited.c: what zklock has of its caller, and gives to the command or puts back: signal
  * mask, ignored signals, controlling terminal. A command that zklock kills cannot put the terminal
@@ -106,6 +100,29 @@ int cli_alarm_open(void);
 /* Readable from then on, and not before. ZKL_NEVER: never. */
 void cli_alarm_set(int alarm, zkl_nanos moment);
 
+/* ---- progress.c: the line on the terminal that says what a run waits for. The front updates it in
+ * place, once a second, while it is in the foreground ---- */
+
+#define PROGRESS_TEXT 600
+
+struct progress {
+    char text[PROGRESS_TEXT]; /* empty: there is none */
+    zkl_nanos since;          /* of the first text */
+    bool shown;               /* it is on the terminal */
+    int terminal;             /* opened for writes that do not wait; 0: not yet */
+};
+
+/* Is standard error a terminal that can erase a line? */
+bool cli_progress_possible(void);
+/* Shows another text. Empty: clears the line. */
+void cli_progress_set(struct progress *progress, const char *text);
+/* Erases the line until the next update: something else is about to be printed. */
+void cli_progress_clear(struct progress *progress);
+/* Shows the seconds anew. */
+void cli_progress_update(struct progress *progress);
+/* When the next update is due. */
+zkl_nanos cli_progress_due(const struct progress *progress);
+
 /* ---- all of it ---- */
 
 struct run {
@@ -138,15 +155,11 @@ int cli_session_live(struct run *run);
  * run->lifeline. Returns when no descendant is left, or when --close has let them go. */
 void cli_watcher_live(struct run *run);
 
-/* ---- files.c: the directory with the socket of held.h, and the file of --report ---- */
+/* ---- report.c ---- */
 
-/* Front, before it forks: makes the directory. Without one it warns, and the run goes on. */
-void cli_files_prepare(struct run *run);
-/* Any process, when the run is over: removes the directory. Twice is fine. */
-void cli_files_remove(const struct run *run);
 /* Front, or before there is one: writes the report, for the textfile collector of Prometheus's
  * node_exporter. `outcome` is how the run has ended. */
-void cli_files_report(const struct run *run, const char *outcome, int exit_code);
+void cli_report(const struct run *run, const char *outcome, int exit_code);
 
 /* ---- command.c: the user's program ---- */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/run/state.h"
 
+#include "cli/held.h"
 #include "cli/run/channel.h"
 #include "cli/run/page.h"
 #include "zklock.h"
@@ -152,15 +153,14 @@ static void clean_up(struct watcher *watcher) {
     struct pollfd session = watcher->polled[SESSION];
     session.events = 0; /* only its end counts */
     if (poll(&session, 1, SESSION_PATIENCE) == 1)
-        cli_files_remove(watcher->run);
+        cli_held_remove(watcher->run->directory);
 }
 
 void cli_watcher_live(struct run *run) {
     struct watcher watcher = {.run = run, .page = run->page};
-    const char *why;
     setpgid(0, 0);
     cli_signals_ignore();
-    if (!cli_reaper_become(&why) || !prepare(&watcher))
+    if (cli_reaper_become() || !prepare(&watcher))
         return; /* the session sees that it is gone */
     while (!watcher.done) {
         cli_loop_wait(watcher.polled, DESCRIPTORS);

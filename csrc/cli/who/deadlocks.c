@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* deadlocks: finds the circles in a roster, and shows them. */
+#include "cli/connection.h"
 #include "cli/who/roster.h"
 
 #include "cli/text.h"
@@ -99,25 +100,20 @@ static zkl_standing *standings_of(const cli_roster *roster) {
     return all;
 }
 
-static int find(const cli_roster *roster, zkl_circles *found) {
+static zkl_status find(const cli_roster *roster, zkl_circles *found) {
     if (roster->count == 0)
-        return 0;
+        return ZKL_OK;
     zkl_standing *all = standings_of(roster);
     const bool complete = zkl_circles_find(all, roster->count, found);
     free(all);
-    return complete ? 0 : cli_failure(ZKL_NO_MEMORY, NULL);
+    return complete ? ZKL_OK : ZKL_NO_MEMORY;
 }
 
 /* ---- the second reading ---- */
 
 static bool is_still_there(const cli_roster *again, const cli_row *row) {
-    for (size_t i = 0; i < again->count; i++) {
-        const cli_row *other = &again->rows[i];
-        if (other->token == row->token && other->standing == row->standing &&
-            strcmp(other->node, row->node) == 0 && strcmp(other->path, row->path) == 0)
-            return true;
-    }
-    return false;
+    const cli_row *other = cli_roster_find(again, row);
+    return other && other->token == row->token && other->standing == row->standing;
 }
 
 static bool stands(const cli_deadlocks *found, const cli_roster *again, const zkl_circle *circle) {
@@ -146,7 +142,7 @@ int cli_deadlocks_find(const cli_search *search, cli_connection *connection, cli
     const cli_search quietly = {search->path, search->below, search->most, .quiet = true};
     int code = cli_search_read(search, connection, &found->roster);
     if (code == 0)
-        code = find(&found->roster, &found->circles);
+        code = cli_connection_failure(connection, find(&found->roster, &found->circles), NULL);
     if (code == 0 && found->circles.count > 0) {
         code = cli_search_read(&quietly, connection, &again);
         keep_those_in(found, &again);
@@ -199,12 +195,10 @@ char *cli_deadlocks_text(const cli_deadlocks *found, size_t index) {
 static void print_member(const member *one) {
     char session[CLI_SESSION_TEXT];
     cli_output_session(session, one->waits->session);
-    printf("{\"session\": \"%s\", \"identifier\": ", session);
-    cli_json_text(one->waits->identifier);
-    fputs(", \"holds\": ", stdout);
-    cli_json_text(one->holds->path);
-    fputs(", \"waits\": ", stdout);
-    cli_json_text(one->waits->path);
+    printf("{\"session\": \"%s\"", session);
+    cli_json_text(", \"identifier\": ", one->waits->identifier);
+    cli_json_text(", \"holds\": ", one->holds->path);
+    cli_json_text(", \"waits\": ", one->waits->path);
     printf(", \"since\": %.3f}", one->waits->created);
 }
 
@@ -225,9 +219,7 @@ void cli_deadlocks_print(const cli_deadlocks *found, bool json) {
             continue;
         }
         char *text = cli_deadlocks_text(found, i);
-        char *shown = cli_text_shown(text, strlen(text));
-        puts(shown);
-        free(shown);
+        cli_output_shown(text);
         free(text);
     }
 }

@@ -185,6 +185,15 @@ int cli_search_read(const cli_search *wanted, cli_connection *connection, cli_ro
     return code;
 }
 
+const cli_row *cli_roster_find(const cli_roster *roster, const cli_row *row) {
+    for (size_t i = 0; i < roster->count; i++) {
+        const cli_row *other = &roster->rows[i];
+        if (strcmp(other->node, row->node) == 0 && strcmp(other->path, row->path) == 0)
+            return other;
+    }
+    return NULL;
+}
+
 void cli_roster_free(cli_roster *roster) {
     for (size_t i = 0; i < roster->count; i++) {
         free(roster->rows[i].path);

@@ -26,6 +26,8 @@ typedef struct cli_roster {
 } cli_roster;
 
 void cli_roster_free(cli_roster *roster);
+/* The row of the same node, or NULL. */
+const cli_row *cli_roster_find(const cli_roster *roster, const cli_row *row);
 
 /* A table for people. `heading`: with the names of the columns. false: no memory. */
 bool cli_roster_print_table(const cli_roster *roster, bool heading);
@@ -37,8 +39,8 @@ void cli_roster_print_waits(const cli_roster *roster);
 void cli_roster_print_json(const cli_roster *roster);
 /* One object, on a line of its own. */
 void cli_row_print_json(const cli_row *row);
-/* A text that is spelled as cli/text.h says, in quotes. */
-void cli_json_text(const char *text);
+/* What is before it, as it is, and a text that is spelled as cli/text.h says, in quotes. */
+void cli_json_text(const char *before, const char *text);
 
 /* ---- to read it: the roster of a lock, or of all locks below a path ---- */
 

@@ -37,8 +37,8 @@ static double age_of(const cli_row *row) {
 /* ---- JSON: not by libsmartcols, which has no empty text, and no object on one line ---- */
 
 /* It is UTF-8 without control characters. */
-void cli_json_text(const char *text) {
-    putchar('"');
+void cli_json_text(const char *before, const char *text) {
+    printf("%s\"", before);
     for (; *text; text++) {
         if (*text == '"' || *text == '\\')
             putchar('\\');
@@ -50,12 +50,10 @@ void cli_json_text(const char *text) {
 void cli_row_print_json(const cli_row *row) {
     char session[CLI_SESSION_TEXT];
     cli_output_session(session, row->session);
-    fputs("{\"path\": ", stdout);
-    cli_json_text(row->path);
-    fputs(", \"node\": ", stdout);
-    cli_json_text(row->node);
-    printf(", \"kind\": \"%s\", \"state\": \"%s\", \"identifier\": ", kind_of(row), state_of(row));
-    cli_json_text(row->identifier);
+    cli_json_text("{\"path\": ", row->path);
+    cli_json_text(", \"node\": ", row->node);
+    printf(", \"kind\": \"%s\", \"state\": \"%s\"", kind_of(row), state_of(row));
+    cli_json_text(", \"identifier\": ", row->identifier);
     printf(", \"session\": \"%s\", \"token\": \"%" PRId64 "\", \"created\": %.3f, \"age\": %.3f}",
            session, row->token, row->created, age_of(row));
 }

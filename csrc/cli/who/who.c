@@ -93,15 +93,6 @@ static void wait_for_change(const follower *f, zkl_nanos since) {
 
 /* ---- what is shown ---- */
 
-static const cli_row *find(const cli_roster *roster, const cli_row *row) {
-    for (size_t i = 0; i < roster->count; i++) {
-        const cli_row *other = &roster->rows[i];
-        if (strcmp(other->node, row->node) == 0 && strcmp(other->path, row->path) == 0)
-            return other;
-    }
-    return NULL;
-}
-
 static void show_rows(follower *f, const cli_row *rows, size_t count) {
     const cli_roster part = {.rows = (cli_row *)rows, .count = count};
     if (count == 0)
@@ -120,13 +111,13 @@ static void show_changes(follower *f, const cli_roster *now) {
     cli_row *changed = cli_memory_again(NULL, f->roster.count + now->count, sizeof *changed);
     size_t count = 0;
     for (size_t i = 0; i < f->roster.count; i++) {
-        if (!find(now, &f->roster.rows[i])) {
+        if (!cli_roster_find(now, &f->roster.rows[i])) {
             changed[count] = f->roster.rows[i];
             changed[count++].standing = CLI_GONE;
         }
     }
     for (size_t i = 0; i < now->count; i++) {
-        const cli_row *before = find(&f->roster, &now->rows[i]);
+        const cli_row *before = cli_roster_find(&f->roster, &now->rows[i]);
         if (!before || before->standing != now->rows[i].standing)
             changed[count++] = now->rows[i];
     }
@@ -177,7 +168,7 @@ static int show_once(cli_connection *connection, const wanted *who) {
     if (code == 0 && !who->json && !who->search.below)
         cli_roster_print_waits(&roster);
     cli_roster_free(&roster);
-    return good ? code : cli_failure(ZKL_NO_MEMORY, NULL);
+    return good ? code : cli_connection_failure(connection, ZKL_NO_MEMORY, NULL);
 }
 
 static int show_deadlocks(cli_connection *connection, const wanted *who) {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* files: what a run has in the file system of its machine: the directory with the socket of
- * held.h, and the file of --report. */
+/* report: the file of --report. */
 #include "cli/run/state.h"
 
-#include "cli/held.h"
 #include "cli/text.h"
 #include "zklock.h"
 
@@ -52,7 +50,7 @@ static const char *const outcomes[] = {
 /* In the value of a label `\`, `"` and newlines are escaped. The spelling has no newline. */
 static char *label_of(const char *path) {
     char *shown = cli_text_shown(path, strlen(path));
-    char *label = cli_memory(2 * strlen(shown) + 1), *end = label;
+    char *label = cli_memory_again(NULL, strlen(shown) + 1, 2), *end = label;
     for (const char *c = shown; *c; c++) {
         if (*c == '\\' || *c == '"')
             *end++ = '\\';
@@ -139,20 +137,7 @@ static int write_report(const struct run *run, const char *outcome, int exit_cod
     return why;
 }
 
-void cli_files_prepare(struct run *run) {
-    if (cli_held_make(run->directory))
-        return;
-    run->directory[0] = '\0';
-    cli_warn("zklock held cannot ask this run: no directory in $TMPDIR or /tmp: %s",
-             strerror(errno));
-}
-
-void cli_files_remove(const struct run *run) {
-    if (run->directory[0])
-        cli_held_remove(run->directory);
-}
-
-void cli_files_report(const struct run *run, const char *outcome, int exit_code) {
+void cli_report(const struct run *run, const char *outcome, int exit_code) {
     const char *file = run->options.report;
     int why = file ? refuse_special(file) : 0;
     if (file && !why)
