@@ -119,21 +119,17 @@ static int take(cli_settings *settings, setting *line) {
 
 /* ---- the file ---- */
 
-static int take_line(cli_settings *settings, const char *file, int number, char *text) {
+static int take_line(cli_settings *settings, const char *place, char *text) {
     text += strspn(text, space);
     for (size_t length = strlen(text); length > 0 && strchr(space, text[length - 1]); length--)
         text[length - 1] = '\0';
     if (!*text || *text == '#')
         return 0;
-    setting line = {.key = text, .value = text + strcspn(text, space)};
+    setting line = {.place = place, .key = text, .value = text + strcspn(text, space)};
     if (*line.value)
         *line.value++ = '\0';
     line.value += strspn(line.value, space);
-    char *place = cli_memory_print("%s:%d", file, number);
-    line.place = place;
-    const int code = take(settings, &line);
-    free(place);
-    return code;
+    return take(settings, &line);
 }
 
 static int take_lines(cli_settings *settings, const char *path, FILE *file) {
@@ -142,13 +138,10 @@ static int take_lines(cli_settings *settings, const char *path, FILE *file) {
     int code = 0;
     ssize_t length;
     for (int number = 1; code == 0 && (length = getline(&text, &size, file)) >= 0; number++) {
-        if (strlen(text) != (size_t)length) {
-            char *place = cli_memory_print("%s:%d", path, number);
-            code = cli_misuse(place, "text without NUL expected");
-            free(place);
-        } else {
-            code = take_line(settings, path, number, text);
-        }
+        char *place = cli_memory_print("%s:%d", path, number);
+        code = strlen(text) == (size_t)length ? take_line(settings, place, text)
+                                              : cli_misuse(place, "text without NUL expected");
+        free(place);
     }
     if (code == 0 && ferror(file))
         code = cli_misuse(path, "cannot read the configuration: %s", strerror(errno));
@@ -196,12 +189,11 @@ static int read_config(cli_settings *settings, const char *option) {
 }
 
 static void choose_hosts(cli_settings *settings, const char *option) {
-    static const char *const variables[] = {"ZKLOCK_SERVERS", "ZOOKEEPER"};
-    static const char *const origins[] = {"$ZKLOCK_SERVERS", "$ZOOKEEPER"};
+    static const char *const variables[] = {"$ZKLOCK_SERVERS", "$ZOOKEEPER"};
     const char *value = option, *origin = "-z";
     for (size_t i = 0; !value && i < sizeof variables / sizeof *variables; i++) {
-        value = of_environment(variables[i]);
-        origin = origins[i];
+        origin = variables[i];
+        value = of_environment(origin + 1);
     }
     if (!value && settings->hosts)
         return;

@@ -141,35 +141,26 @@ static void examine_cost(cli_patient *patient, const contents *found, int32_t da
 
 /* ---- the mark ---- */
 
-static bool is_revoked(const zkl_content *content) {
-    return strcmp(content->data, ZKL_REVOKE) == 0;
-}
-
-static bool is_token(const zkl_content *content) {
-    return content->length > 0 && strspn(content->data, "0123456789") == content->length;
-}
-
 static void examine_mark(cli_patient *patient) {
     char when[CLI_TIME_TEXT];
     char *path = cli_memory_print("%s/" ZKL_ONCE_NODE, patient->path);
     const zkl_status status = cli_connection_read(&patient->connection, ZKL_OP_GET, path);
     const zkl_content *content = zkl_node_request_content(patient->connection.request, 0);
-    if (status != ZKL_OK) {
+    const size_t digits = status == ZKL_OK ? strspn(content->data, "0123456789") : 0;
+    cli_output_time(when, (double)content->stat.mtime / 1e3);
+    if (status != ZKL_OK)
         cli_finding(patient, CLI_WARNING, "mark of --every",
                     "Use the credentials that it was made with", "%s", zkl_status_text(status));
-    } else if (is_revoked(content)) {
-        cli_output_time(when, (double)content->stat.mtime / 1e3);
+    else if (strcmp(content->data, ZKL_REVOKE) == 0)
         cli_finding(patient, CLI_FINE, "mark of --every", NULL,
                     "counts from %s, when somebody wrote " ZKL_REVOKE " to it", when);
-    } else if (!is_token(content)) {
+    else if (digits == 0 || digits < content->length)
         cli_finding(patient, CLI_FAILURE, "mark of --every",
                     "Delete it: the command is then due at once",
                     "its data is no token: run --every ends with `wrong kind`");
-    } else {
-        cli_output_time(when, (double)content->stat.mtime / 1e3);
+    else
         cli_finding(patient, CLI_FINE, "mark of --every", NULL, "done at %s, with token %s", when,
                     content->data);
-    }
     free(path);
 }
 

@@ -49,14 +49,6 @@ static bool has_the_command(const struct front *front, const struct signalfd_sig
            getpgid(atomic_load(&page->command)) == front->run->group;
 }
 
-/* Not yet started: the signal ends the wait. */
-static void note(struct front *front, int signal) {
-    if (front->signal)
-        return;
-    front->signal = signal;
-    front->signalled = zkl_now();
-}
-
 static void pass_on(struct front *front, const struct signalfd_siginfo *info) {
     const int signal = (int)info->ssi_signo;
     const int phase = atomic_load(&front->page->phase);
@@ -64,8 +56,10 @@ static void pass_on(struct front *front, const struct signalfd_siginfo *info) {
     const bool ending = signal != SIGUSR1 && signal != SIGUSR2;
     if (has_the_command(front, info) || (!commands && !ending))
         return;
-    if (queued)
-        note(front, signal);
+    if (queued && !front->signal) { /* it ends the wait */
+        front->signal = signal;
+        front->signalled = zkl_now();
+    }
     cli_channel_send(front->run->session, CHANNEL_SIGNAL, signal, NULL);
 }
 

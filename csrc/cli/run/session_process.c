@@ -29,11 +29,8 @@
 /* The clock is read before the validity, so the sum is never too late. */
 static void renew(struct session *session) {
     const zkl_nanos now = zkl_now();
-    const double validity = session->lost ? 0 : zkl_validity(session->contender);
-    zkl_nanos until = now + (zkl_nanos)(validity * (double)ZKL_SECOND);
-    if (session->lost)
-        until = 0;
-    atomic_store(&session->page->until, until);
+    const zkl_nanos validity = (zkl_nanos)(zkl_validity(session->contender) * (double)ZKL_SECOND);
+    atomic_store(&session->page->until, session->lost ? 0 : now + validity);
 }
 
 static void write_nodes(struct session *session) {

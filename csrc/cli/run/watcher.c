@@ -22,13 +22,9 @@ struct watcher {
     bool done;
 };
 
-static void tell_session(struct watcher *watcher) {
-    cli_channel_send(watcher->run->session, CHANNEL_LOOK, 0, NULL);
-}
-
 static void finish(struct watcher *watcher) {
     cli_page_advance(watcher->page, PAGE_EMPTY);
-    tell_session(watcher);
+    cli_channel_send(watcher->run->session, CHANNEL_LOOK, 0, NULL);
     watcher->done = true;
 }
 
@@ -54,24 +50,21 @@ static void kill_everything(struct watcher *watcher, enum page_reason reason) {
 }
 
 /* If the watcher was stopped meanwhile, another may hold the lock by now. */
-static void come_too_late(struct watcher *watcher) {
-    cli_page_condemn(watcher->page, PAGE_LOST);
-    finish(watcher);
-}
-
 static void start(struct watcher *watcher) {
-    if (cli_page_kill_at(watcher->page, 0) <= zkl_now()) {
-        come_too_late(watcher);
+    struct page *page = watcher->page;
+    if (cli_page_kill_at(page, 0) <= zkl_now()) {
+        cli_page_condemn(page, PAGE_LOST);
+        finish(watcher);
         return;
     }
     const pid_t command = cli_command_start(watcher->run);
     if (command < 0) {
-        atomic_store(&watcher->page->failed, errno);
+        atomic_store(&page->failed, errno);
         finish(watcher);
         return;
     }
-    atomic_store(&watcher->page->command, command);
-    cli_page_advance(watcher->page, PAGE_RUNNING);
+    atomic_store(&page->command, command);
+    cli_page_advance(page, PAGE_RUNNING);
 }
 
 /* Asks the command to end. A stopped process sees the signal only when it goes on. */
