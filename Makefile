@@ -81,7 +81,7 @@ help:
 	@echo 'These install nothing:'
 	@echo '  make build   the module for each Lua: build/5.4/zklock/core.so, ..., and the command line: build/zklock'
 	@echo '  make install the command line with its manual and completions, and install-lib: PREFIX=/usr/local DESTDIR='
-	@echo '  make install-lib  the engine as a C library: libzklock.so, libzklock.a, zklock.h, zklock.pc, zklock(3): LIBDIR=lib'
+	@echo '  make install-lib  the engine as a C library: libzklock.so, libzklock.a, the headers, zklock.pc, zklock(3): LIBDIR=lib'
 	@echo '  make uninstall  removes them'
 	@echo '  make abi     writes what programs in C are built against into share/zklock.abi, and the functions into zklock(3)'
 	@echo '  make unit    the C unit tests, build/unit/*_test; tools/unit.sh build/unit runs them'

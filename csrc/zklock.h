@@ -18,9 +18,9 @@
  * something returns ZKL_CLOSED, or NULL, or an object whose ANSWER is ZKL_CLOSED; nothing is held;
  * and events still come, which the host takes with zkl_peek. After zkl_free no function may be
  * called with the client, also not by another thread. The host may still call those that take one
- * of its objects (a contender, a query, a node request, a node watch, a once, a notifier, a visit),
- * on any thread, and must drop each of them: the client's memory is
- * free after the last drop and the end of the session.
+ * of its objects (a contender, a query, a node request, a node watch, a once), on any thread, and
+ * must drop each of them: the client's memory is free after the last drop and the end of the
+ * session.
  *
  * Units: moments are zkl_nanos of zkl_now, durations are zkl_nanos or, as a double, seconds.
  *
@@ -47,6 +47,9 @@
  * An object that a function creates for the host belongs to the host until the host calls the drop
  * function of its type. After that no event of the object comes. Every drop and free accepts NULL.
  * The engine copies each text and struct that it is given before the function returns.
+ *
+ * zklock_host.h, beside this header, has what only bindings and adapters for loops need. Nothing in
+ * it is promised.
  *
  * The exit of the process: the first zkl_open registers a handler with atexit. It closes all
  * clients that are open and waits until their sessions have ended, together for a second at most:
@@ -274,9 +277,6 @@ ZKL_API bool zkl_ended(zkl_client *client);
  * does nothing. */
 ZKL_API void zkl_free(zkl_client *client);
 
-/* From now on the client keeps no shared node that no caller uses: the host is about to leave. */
-ZKL_API void zkl_hurry(zkl_client *client);
-
 /* The present state; ZKL_STATE_FORKED in a forked child. Does not take the client's mutex. */
 ZKL_API zkl_state zkl_client_state(zkl_client *client);
 #define ZKL_TROUBLE_TEXT 160 /* bytes */
@@ -328,7 +328,7 @@ typedef struct zkl_stats {
     /* that the paths of ephemeral nodes have, with the chroot: of nodes that exist, are asked for,
      * are in doubt, or wait to be deleted (zkl_config.node_bytes) */
     uint64_t node_bytes;
-    uint64_t runs[ZKL_RUNS]; /* zkl_count_run */
+    uint64_t runs[ZKL_RUNS]; /* counted by the host: zklock_host.h */
     double latency;          /* seconds that an answer of the leader or a quorum takes, smoothed */
     /* from the join of each caller to its grant or its failure; and from each grant to the end of
      * the hold */
@@ -408,14 +408,6 @@ typedef struct zkl_counts {
 
 /* The number of a name, for zkl_terms; that of "" is 0. ZKL_NO_MEMORY, ZKL_FORKED. */
 ZKL_API zkl_status zkl_name(zkl_client *client, const char *name, unsigned *number);
-/* An acquire through a lock with the name of that number has ended before its caller could join. It
- * took `wait`; a negative one counts as 0. A number that no zkl_name has returned counts as 0, too.
- * A call of zkl_join counts by itself, also one that fails, except with ZKL_BAD_ARGUMENT and
- * ZKL_FORKED. */
-ZKL_API void zkl_count(zkl_client *client, unsigned name, zkl_status status, zkl_nanos wait);
-/* Work under a lock with the name of that number has begun, was skipped, or has failed. The client
- * does not see the host's work, so the host counts it. Does nothing with any other `run`. */
-ZKL_API void zkl_count_run(zkl_client *client, unsigned name, zkl_run run);
 
 typedef struct zkl_measures {
     size_t size;
@@ -441,7 +433,7 @@ typedef enum zkl_event_kind {
     ZKL_EVENT_REVOKED, /* somebody asks contender `tag` to release; `token` */
     ZKL_EVENT_ANSWER,  /* query `tag` is answered; `status` */
     ZKL_EVENT_CHANGED, /* node watch `tag` has a new state */
-    ZKL_EVENT_ENDED,   /* visit `tag` has ended */
+    ZKL_EVENT_ENDED,   /* visit `tag` has ended (zklock_host.h) */
     ZKL_EVENT_STATE,   /* the session's state changed; `state` */
     ZKL_EVENT_LOG      /* lines wait in zkl_log_take */
 } zkl_event_kind;
@@ -455,18 +447,12 @@ typedef struct zkl_event {
     zkl_state state; /* STATE: the session's */
 } zkl_event;
 
-/* The descriptor to poll for reading, until zkl_free; -1 after zkl_hang_up. The host does not read
- * from it: zkl_peek does. In a forked child it is the parent's. */
+/* The descriptor to poll for reading, until zkl_free. The host does not read from it: zkl_peek
+ * does. In a forked child it is the parent's. */
 ZKL_API int zkl_fd(zkl_client *client);
-/* The host does not look at the descriptor any more: closes it, and zkl_fd returns -1. Call it only
- * on the thread that calls zkl_fd. zkl_peek works all the same. */
-ZKL_API void zkl_hang_up(zkl_client *client);
 /* Copies the oldest event, which stays the oldest until zkl_forget: a host that is interrupted
  * while it handles the event finds it again. false: there is none. */
 ZKL_API bool zkl_peek(zkl_client *client, zkl_event *event);
-/* The same, but a readable descriptor stays readable: the turn of the loop that it calls for is
- * still to come. Also false if the oldest event belongs to that turn. */
-ZKL_API bool zkl_look(zkl_client *client, zkl_event *event);
 /* The host has handled the event. Does nothing if the engine has posted it again since, or if the
  * event went with its subject. */
 ZKL_API void zkl_forget(zkl_client *client, uint64_t serial);
@@ -475,11 +461,6 @@ ZKL_API void zkl_forget(zkl_client *client, uint64_t serial);
  * the client has ended; ZKL_FORKED; ZKL_BAD_ARGUMENT: `event` is NULL. One thread at a time reads
  * events, by zkl_wait or zkl_peek. */
 ZKL_API zkl_status zkl_wait(zkl_client *client, uint64_t tag, zkl_nanos deadline, zkl_event *event);
-/* Makes the descriptor readable: the host has work of its own. */
-ZKL_API void zkl_wake(zkl_client *client);
-/* Makes it readable at that moment, unless the client is closed by then. There is one such moment,
- * that of the latest call; ZKL_NEVER: none. */
-ZKL_API void zkl_wake_at(zkl_client *client, zkl_nanos moment);
 /* Takes the oldest log line. `level` of zklock's own lines is "error" (refused credentials, the end
  * of a session that held something), "warn" (the rest), or "debug", which is a line of the trace;
  * `own`: the line is zklock's, not libzookeeper's. A condition of ours that repeats is one line a
@@ -488,67 +469,6 @@ ZKL_API void zkl_wake_at(zkl_client *client, zkl_nanos moment);
  * and 1024 of the trace. false: there is none. */
 ZKL_API bool zkl_log_take(zkl_client *client, const char **level, bool *own, char *line,
                           size_t size);
-
-/* ---- a notifier: for a host like nginx, whose loop connects to sockets by name and watches only
- * descriptors that it has made ---- */
-
-typedef struct zkl_notifier zkl_notifier;
-
-/* Makes a Unix socket in a directory that only this user may enter. If no directory can be made,
- * the socket has an abstract name; the path then begins with '@', which stands for the NUL byte,
- * and more NUL bytes fill the address. The host connects to zkl_notifier_path once, then calls
- * zkl_notifier_answer. From then on it reads a byte each time zkl_fd becomes readable. A client has
- * one notifier at a time, and one thread at a time uses it. `client` may be NULL: then the host
- * reads a byte for each zkl_notifier_ring, and for nothing else.
- * NULL: errno says why. */
-ZKL_API zkl_notifier *zkl_notifier_open(zkl_client *client);
-/* The socket's path; it belongs to the notifier. */
-ZKL_API const char *zkl_notifier_path(const zkl_notifier *notifier);
-/* Accepts the connection that this process has made, and removes socket and directory. false: errno
- * says why. */
-ZKL_API bool zkl_notifier_answer(zkl_notifier *notifier);
-/* The host reads a byte, unless it has many left to read. Not before zkl_notifier_answer. */
-ZKL_API void zkl_notifier_ring(zkl_notifier *notifier);
-/* Closes the connection: the host reads its end. */
-ZKL_API void zkl_notifier_drop(zkl_notifier *notifier);
-
-/* ---- visits: something of the host's (a request) whose end a C function reports, without the
- * host's script ---- */
-
-typedef struct zkl_visit zkl_visit;
-
-/* A visit without users. NULL: no memory, or a forked child. */
-ZKL_API zkl_visit *zkl_visit_new(zkl_client *client, uint64_t tag);
-/* Adds a user of the visit, which will call zkl_visit_end once. */
-ZKL_API void zkl_visit_lend(zkl_visit *visit);
-/* Whether the end of the visit posts an event; it does unless the host has said otherwise. Without
- * one the host learns of the end from zkl_visit_ended. */
-ZKL_API void zkl_visit_announce(zkl_visit *visit, bool announced);
-/* `visit` has ended: posts one event ENDED of its tag, if it is announced. Has the type that C
- * libraries expect of a cleanup handler. */
-ZKL_API void zkl_visit_end(void *visit);
-/* Has a user reported the end, since zkl_visit_new or zkl_visit_renew? */
-ZKL_API bool zkl_visit_ended(const zkl_visit *visit);
-/* From now on the visit stands for another one, which has not ended. false: it cannot, because a
- * user has not reported its end yet, or the host has not taken the event yet. */
-ZKL_API bool zkl_visit_renew(zkl_visit *visit);
-
-/* A handler that a C library calls at the end of something (nginx: of a subrequest). */
-typedef struct zkl_visit_handler {
-    intptr_t (*call)(void *of, void *data, intptr_t result);
-    void *data;
-} zkl_visit_handler;
-/* A lent visit also ends when the library calls the handler in the slot. The library may do so
- * several times, until zkl_visit_end. The new handler calls the former one, too. Call this at most
- * once for a visit. The handlers run on the thread of their caller. */
-ZKL_API void zkl_visit_hook(zkl_visit *visit, zkl_visit_handler **slot);
-/* Puts the handler that was there before all of zklock's back into the slot, until
- * zkl_visit_rehook, to which the host gives the result. NULL: the slot has none of zklock's. */
-ZKL_API zkl_visit *zkl_visit_unhook(zkl_visit_handler **slot);
-/* Undoes a zkl_visit_unhook that did not return NULL. */
-ZKL_API void zkl_visit_rehook(zkl_visit *visit);
-/* Unlike after the other drops, one event of it may still come, which is on its way. */
-ZKL_API void zkl_visit_drop(zkl_visit *visit);
 
 /* ---- locks ---- */
 
@@ -642,18 +562,6 @@ ZKL_API zkl_status zkl_release(zkl_contender *contender);
 /* The same, for a holder whose work may still be under way: no caller of this client takes its node
  * over, and the next holder has a larger token. */
 ZKL_API zkl_status zkl_give_up(zkl_contender *contender);
-/* The answer that zkl_release would give at this moment. Gives nothing back. */
-ZKL_API zkl_status zkl_would_release(zkl_contender *contender);
-/* A short way for a caller that takes a shared node again and again: releases as zkl_release does,
- * but zkl_take_again can acquire with the same contender. false: that is not possible now, or
- * validity is 0; nothing is released. FAILED with ZKL_OK tells the host that it cannot take a
- * resting contender again. */
-ZKL_API bool zkl_rest(zkl_contender *contender);
-/* Acquires again what zkl_rest has released, at once. The token stays, and the turn grows. false:
- * that is not possible at once; nothing is acquired. */
-ZKL_API bool zkl_take_again(zkl_contender *contender);
-/* Was it held, then given back (in either way), and not taken again? */
-ZKL_API bool zkl_given_back(zkl_contender *contender);
 /* Ends the wait with an event FAILED, ZKL_CANCELLED, unless there was an answer before. Does
  * nothing to a hold. */
 ZKL_API void zkl_cancel(zkl_contender *contender);

@@ -2,12 +2,13 @@
 --- Keeps share/zklock.abi in step with csrc/zklock.h: the functions, of each constant its value and its type, of each
 --- enum and struct its size and alignment, and of each field its type and its place, on a machine of 64 bits. A program
 --- in C was compiled against them.
----   * The list is that of the header.
+---   * The list is that of the header. Lines that begin with "host" are those of csrc/zklock_host.h, which any version
+---     may change.
 ---   * What the latest release had is still there, and unchanged, if it has the same major version, above 0. The soname
 ---     has that number.
 ---   * A struct that begins with its `size` may grow at its end, behind all that the release had, and has DEFAULTS.
 ---     One that programs fill has no gap at its end, because a gap may hold anything.
----   * The header compiles alone, as C11 and without a warning.
+---   * Each header compiles alone, as C11 and without a warning.
 --- usage: lua5.4 tools/abi.lua [--write]     in the root of the tree; with --write it writes the list
 
 package.path = "./?.lua;" .. package.path
@@ -76,8 +77,8 @@ local function rules(items)
 end
 
 --- The lines of the list that only a compiler knows, as a program that prints them.
-local function probe(items)
-  local lines = { '#include "zklock.h"', "#include <stdio.h>", TYPES, "int main(void) {" }
+local function probe(file, items)
+  local lines = { ('#include "%s"'):format(file), "#include <stdio.h>", TYPES, "int main(void) {" }
   local function add(...) lines[#lines + 1] = string.format(...) end
   for _, item in ipairs(items) do
     local name = item.name
@@ -104,30 +105,36 @@ local function probe(items)
   return table.concat(lines, "\n") .. "\n"
 end
 
-local function run_probe(items)
-  local name = os.tmpname()
-  local file <close> = assert(io.open(name .. ".c", "w"))
-  file:write(probe(items))
+local function run_probe(name, items)
+  local program = os.tmpname()
+  local file <close> = assert(io.open(program .. ".c", "w"))
+  file:write(probe(name, items))
   file:flush()
   local text, ok = output_of(("%s -std=c11 -Wall -Wextra -Wpedantic -Werror -Icsrc -o %s %s.c 2>&1 && %s")
-    :format(os.getenv("CC") or "cc", name, name, name))
-  os.remove(name)
-  os.remove(name .. ".c")
-  if not ok then fail("csrc/zklock.h does not compile alone:\n%s", text) end
+    :format(os.getenv("CC") or "cc", program, program, program))
+  os.remove(program)
+  os.remove(program .. ".c")
+  if not ok then fail("csrc/%s does not compile alone:\n%s", name, text) end
   return text
 end
 
-local function present()
-  local items, lines = header.read(), {}
-  local version
+--- Adds the lines of the header with that name to `lines`, each behind `mark`.
+local function list(lines, name, mark)
+  local items = header.read(name)
   for _, item in ipairs(items) do
-    if item.name == "ZKL_VERSION" then version = item.text:match('"(%d+)%.') end
     if item.what == "function" or item.what == "type" then
-      lines[#lines + 1] = item.what .. " " .. header.declaration(item)
+      lines[#lines + 1] = mark .. item.what .. " " .. header.declaration(item)
     end
   end
-  for line in run_probe(items):gmatch("[^\n]+") do lines[#lines + 1] = line end
+  for line in run_probe(name, items):gmatch("[^\n]+") do lines[#lines + 1] = mark .. line end
+end
+
+local function present()
+  local lines = {}
+  list(lines, header.PROMISED, "")
+  list(lines, header.HOST, "host ")
   table.sort(lines)
+  local version = header.text(header.PROMISED):match('#define ZKL_VERSION "(%d+)%.')
   return ("# SPDX-License-Identifier: MIT\n" ..
     "# What programs in C are compiled against, on machines of 64 bits. `make abi` writes this.\n" ..
     "soname libzklock.so.%s\n%s\n"):format(version, table.concat(lines, "\n"))
@@ -180,12 +187,13 @@ local function is_larger(line, sized, sizes)
   return name and sized[name] and (sizes[name] or 0) > tonumber(size) and rest == " 8"
 end
 
---- What of `former` a program would miss in `now`, each as a line.
+--- What of `former` a program would miss in `now`, each as a line. A host was promised nothing.
 local function missing(former, now)
   local had, has, problems = lines_of(former), lines_of(now), {}
   local grown, sized, former_sizes, sizes = growing(has), sizes_of(had, true), sizes_of(had), sizes_of(has)
   for line in pairs(had) do
-    if not has[line] and not has_grown(line, grown) and not is_larger(line, sized, sizes) then
+    local promised = not line:find "^host "
+    if promised and not has[line] and not has_grown(line, grown) and not is_larger(line, sized, sizes) then
       problems[#problems + 1] = line
     end
   end
@@ -228,7 +236,7 @@ local file <close> = assert(io.open(LIST))
 local listed = file:read("a")
 if listed ~= now then
   local problems = soname(listed) == soname(now) and missing(listed, now) or {}
-  fail("%s is not what csrc/zklock.h has now: `make abi` writes it. %s", LIST, #problems == 0 and "Nothing is lost." or
+  fail("%s is not what the headers have now: `make abi` writes it. %s", LIST, #problems == 0 and "Nothing is lost." or
     "If a release has had it, this needs a new major version. Gone or changed is:\n  " ..
     table.concat(problems, "\n  "))
 end

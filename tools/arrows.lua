@@ -10,9 +10,10 @@
 
 local root = arg[1] or "csrc"
 
--- What each folder may use besides itself: folders, and single headers. zklock.h is the public one.
+-- What each folder may use besides itself: folders, and single headers. zklock.h and zklock_host.h are the public ones.
 local uses = {
   ["zklock.h"] = {},
+  ["zklock_host.h"] = { "zklock.h" },
   base = { "zklock.h" },
   recipe = { "base", "zklock.h" },
   port = { "base", "recipe", "zklock.h" },
@@ -26,15 +27,15 @@ local uses = {
   nodes = { "base", "recipe", "zklock.h", "port", "paths", "line", "ask" },
   once = { "base", "recipe", "zklock.h", "port", "paths", "line", "ask", "nodes" },
   client = {
-    "base", "recipe", "zklock.h", "port", "zookeeper", "paths", "line", "shared", "compound", "ask", "query", "nodes",
-    "once",
+    "base", "recipe", "zklock.h", "zklock_host.h", "port", "zookeeper", "paths", "line", "shared", "compound", "ask",
+    "query", "nodes", "once",
   },
-  host = { "base", "zklock.h", "client" },
-  lua = { "zklock.h", "base/text.h" },
-  cli = { "zklock.h", "base/text.h", "recipe/circle.h" },
+  host = { "base", "zklock.h", "zklock_host.h", "client" },
+  lua = { "zklock.h", "zklock_host.h", "base/text.h" },
+  cli = { "zklock.h", "zklock_host.h", "base/text.h", "recipe/circle.h" },
 }
--- The public functions are declared in one header and defined in several rooms: a call of one is no arrow to that room.
-local PUBLIC = "zklock.h"
+-- The public functions are declared in these and defined in several rooms: a call of one is no arrow to that room.
+local PUBLIC = { ["zklock.h"] = true, ["zklock_host.h"] = true }
 -- What the binding's rooms share is declared in one header.
 local SHARED = { lua = "lua/binding.h" }
 
@@ -65,7 +66,7 @@ local function folder_of(file)
 end
 
 local function room_of(file)
-  return file == PUBLIC and file or (file:gsub("%.[ch]$", ""))
+  return PUBLIC[file] and file or (file:gsub("%.[ch]$", ""))
 end
 
 -- ---- what each file includes, declares, defines and calls ----
@@ -83,7 +84,7 @@ for _, path in each_line(("find %s -name '*.[ch]' | sort"):format(root)) do
   for included in text:gmatch('#include "([^"]+)"') do
     local beside = folder_of(name) .. "/" .. included
     file.includes[#file.includes + 1] = included:find("/") and included or
-      (included == PUBLIC and PUBLIC or beside)
+      (PUBLIC[included] and included or beside)
   end
   local code = without_comments(text)
   for head, called, after in ("\n" .. code):gmatch("\n([%a_][^\n;{}()=]-)([%a_][%w_]*)(%b()[^;{=]*[;{])") do
@@ -148,7 +149,7 @@ local function may_use(from, included)
   return false
 end
 
--- The headers in reach of a file: its own includes, those of its own header, and what the public header brings along.
+-- The headers in reach of a file: its own includes, those of its own header, and what the public headers bring along.
 local function in_reach(name)
   local reach, more = {}, { name, (name:gsub("%.c$", ".h")), SHARED[folder_of(name)] }
   for _, included in ipairs(more) do
@@ -157,8 +158,8 @@ local function in_reach(name)
       reach[other] = true
     end
   end
-  if reach[PUBLIC] then
-    for _, other in ipairs(files[PUBLIC].includes) do
+  for public in pairs(PUBLIC) do
+    for _, other in ipairs(reach[public] and files[public].includes or {}) do
       reach[other] = true
     end
   end
@@ -186,7 +187,7 @@ for name, file in pairs(files) do
     if declared and declared ~= name and not reach[declared] then
       complain("%s uses %s, but does not include %s", name, called, declared)
     end
-    if room[called] and declared ~= PUBLIC and name:find("%.c$") then
+    if room[called] and not PUBLIC[declared] and name:find("%.c$") then
       arrow(room_of(name), room[called], ("%s calls %s"):format(name, called))
     end
   end

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
---- Reads csrc/zklock.h: its sections, types, constants and functions, in order, for tools/abi.lua and tools/manual.lua.
+--- Reads the public headers, csrc/zklock.h and csrc/zklock_host.h: their sections, types, constants and functions, in
+--- order, for tools/abi.lua and tools/manual.lua.
 
 local header = {}
 
@@ -124,12 +125,20 @@ function header.declaration(item)
   return words(without_comments(item.text):gsub("^ZKL_API ", ""))
 end
 
----@return header.item[] items of csrc/zklock.h
-function header.read()
-  local file = assert(io.open("csrc/zklock.h"))
+--- Promised to programs in C, and not: what only hosts of event loops need.
+header.PROMISED, header.HOST = "zklock.h", "zklock_host.h"
+
+---@param name string header.PROMISED or header.HOST
+---@return string text
+function header.text(name)
+  local file = assert(io.open("csrc/" .. name))
   local text = file:read("*a")
   file:close()
-  return header.items(text)
+  return text
 end
+
+---@param name string header.PROMISED or header.HOST
+---@return header.item[] items
+function header.read(name) return header.items(header.text(name)) end
 
 return header

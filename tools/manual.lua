@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
---- Keeps share/zklock.3, the manual of the C library, in step with csrc/zklock.h, whose comments it consists of.
---- share/zklock.in.3 is the frame.
+--- Keeps share/zklock.3, the manual of the C library, in step with csrc/zklock.h and csrc/zklock_host.h, whose comments
+--- it consists of. share/zklock.in.3 is the frame.
 ---   * Each function, struct and enum has a comment of its own, or the words of its members.
 --- usage: lua5.4 tools/manual.lua [--write]     in the root of the tree; with --write it writes the manual
 
@@ -84,17 +84,19 @@ local FORMS = {
 }
 for _, what in ipairs { "enum", "type", "constant", "defaults" } do FORMS[what] = FORMS.struct end
 
-local function manual()
+local function items_of(name)
   local parts = {}
-  for _, item in ipairs(header.read()) do
-    if item.what == "function" and not item.comment then error(item.name .. " has no comment in csrc/zklock.h", 0) end
+  for _, item in ipairs(header.read(name)) do
+    if item.what == "function" and not item.comment then
+      error(("%s has no comment in csrc/%s"):format(item.name, name), 0)
+    end
     parts[#parts + 1] = FORMS[item.what](item)
   end
   return (table.concat(parts):gsub("(%.Ss [^\n]*\n)%.Pp\n", "%1"))
 end
 
-local function about()
-  local text = read("csrc/zklock.h"):match("\n/%*(.-)%*/")
+local function about(name)
+  local text = header.text(name):match("\n/%*(.-)%*/")
   local paragraphs = {}
   for paragraph in (text:gsub("\n %* ?", "\n") .. "\n\n"):gmatch("(.-)\n\n") do
     paragraphs[#paragraphs + 1] = (paragraph:gsub("%s+", " "):gsub("^ ", ""))
@@ -102,19 +104,26 @@ local function about()
   return prose(table.concat(paragraphs, "\n")):gsub("\n$", "")
 end
 
-local ok, items = pcall(manual)
-if not ok then
-  print(items)
-  os.exit(false)
+local function manual()
+  local text = read(FRAME)
+  for mark, part in pairs {
+    ["@ABOUT@"] = about(header.PROMISED), ["@ITEMS@\n"] = items_of(header.PROMISED),
+    ["@HOST_ABOUT@"] = about(header.HOST), ["@HOST_ITEMS@\n"] = items_of(header.HOST),
+  } do
+    text = text:gsub(mark, (part:gsub("%%", "%%%%")))
+  end
+  return text
 end
-local text = read(FRAME)
-for mark, part in pairs { ["@ABOUT@"] = about(), ["@ITEMS@\n"] = items } do
-  text = text:gsub(mark, (part:gsub("%%", "%%%%")))
+
+local ok, text = pcall(manual)
+if not ok then
+  print(text)
+  os.exit(false)
 end
 if arg[1] == "--write" then
   local file <close> = assert(io.open(MANUAL, "w"))
   file:write(text)
 elseif read(MANUAL) ~= text then
-  print(("%s is not what csrc/zklock.h says: `make abi` writes it"):format(MANUAL))
+  print(("%s is not what the headers say: `make abi` writes it"):format(MANUAL))
   os.exit(false)
 end

@@ -2,7 +2,7 @@
 #include "cli/connection.h"
 
 #include "cli/text.h"
-#include "zklock.h"
+#include "zklock_host.h"
 
 #include <errno.h>
 #include <stdio.h>

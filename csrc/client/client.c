@@ -24,7 +24,7 @@
 #include "paths/node_budget.h"
 #include "port/receiver.h"
 #include "query/query.h"
-#include "zklock.h"
+#include "zklock_host.h"
 #include "zookeeper/log.h"
 #include "zookeeper/servers.h"
 #include "zookeeper/session.h"

@@ -18,7 +18,7 @@
 #include "paths/node_budget.h"
 #include "shared/node.h"
 #include "shared/sharer.h"
-#include "zklock.h"
+#include "zklock_host.h"
 
 #include <stdio.h>
 #include <stdlib.h>

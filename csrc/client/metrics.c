@@ -7,7 +7,7 @@
 #include "client/client_state.h"
 #include "line/contender.h"
 #include "line/polled.h"
-#include "zklock.h"
+#include "zklock_host.h"
 
 #include <time.h>
 

@@ -5,7 +5,7 @@
 #include "base/event.h"
 #include "base/process.h"
 #include "client/access.h"
-#include "zklock.h"
+#include "zklock_host.h"
 
 #include <errno.h>
 #include <stdio.h>

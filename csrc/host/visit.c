@@ -3,7 +3,7 @@
  * script for it. */
 #include "base/event.h"
 #include "client/access.h"
-#include "zklock.h"
+#include "zklock_host.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

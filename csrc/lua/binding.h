@@ -4,7 +4,7 @@
 #ifndef ZKL_BINDING_H
 #define ZKL_BINDING_H
 
-#include "zklock.h"
+#include "zklock_host.h"
 
 #include <lauxlib.h>
 #include <lua.h>

@@ -63,8 +63,8 @@ end
 
 describe("make install #once #bare", function()
   local MAJOR = dofile("lua/zklock/version.lua"):match("^%d+")
-  local INSTALLED = { "644 include/zklock.h", "644 lib/libzklock.a", "644 lib/libzklock.so." .. MAJOR,
-    "644 lib/pkgconfig/zklock.pc", "644 share/bash-completion/completions/zklock",
+  local INSTALLED = { "644 include/zklock.h", "644 include/zklock_host.h", "644 lib/libzklock.a",
+    "644 lib/libzklock.so." .. MAJOR, "644 lib/pkgconfig/zklock.pc", "644 share/bash-completion/completions/zklock",
     "644 share/fish/vendor_completions.d/zklock.fish", "644 share/man/man1/zklock.1",
     "644 share/man/man3/zklock.3", "644 share/zsh/site-functions/_zklock", "755 bin/zklock" }
 

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
---- tools/abi.lua and tools/manual.lua, on a copy of the header: what breaks programs in C does not pass `make lint`.
+--- tools/abi.lua and tools/manual.lua, on a copy of the headers: what breaks programs in C does not pass `make lint`.
 
 local file = require "spec.support.file"
 local folder = require "spec.support.folder"
 local process = require "spec.support.process"
 
-local HEADER = "csrc/zklock.h"
+local HEADER, HOST = "csrc/zklock.h", "csrc/zklock_host.h"
 
 -- How ZKL_TERMS_DEFAULTS ends.
 local LAST_DEFAULT = "            NULL" .. (" "):rep(83) .. "\\\n    }\n"
@@ -28,8 +28,9 @@ describe("the ABI #once", function()
   local function check() return run("lua5.4", "tools/abi.lua") end
   local function write() return run("lua5.4", "tools/abi.lua", "--write") end
 
-  local function edit(old, new)
-    file.write(tree .. "/" .. HEADER, file.replace(file.read(tree .. "/" .. HEADER), old, new))
+  local function edit(old, new, header)
+    local path = tree .. "/" .. (header or HEADER)
+    file.write(path, file.replace(file.read(path), old, new))
   end
 
   local function refuses(said_by, ...)
@@ -53,13 +54,11 @@ describe("the ABI #once", function()
       "    const char *scheme, *credential, *other;", "(new, and not at the end of a struct with a size)" },
     { "a field of another type and the same size", "    double sum;", "    int64_t sum;",
       "field zkl_histogram.sum 128 8 double" },
-    { "a handler with another parameter", "void *data, intptr_t result);", "void *data, int result);",
-      "field zkl_visit_handler.call 0 8" },
     { "another parameter", "ZKL_API void zkl_close(zkl_client *client);",
       "ZKL_API void zkl_close(zkl_client *client, int how);",
       "function void zkl_close(zkl_client *client);" },
-    { "a function that is gone", "ZKL_API void zkl_wake(zkl_client *client);", "",
-      "function void zkl_wake(zkl_client *client);" },
+    { "a function that is gone", "ZKL_API void zkl_free(zkl_client *client);", "",
+      "function void zkl_free(zkl_client *client);" },
     { "a constant with another number", "ZKL_ACL_OPEN, ZKL_ACL_CREATOR", "ZKL_ACL_CREATOR, ZKL_ACL_OPEN",
       "constant ZKL_ACL_CREATOR 1 zkl_acl" },
     { "a constant that comes before others", "    ZKL_UNKNOWN, ", "    ZKL_NEW, ZKL_UNKNOWN, ",
@@ -83,7 +82,8 @@ describe("the ABI #once", function()
   before_each(function()
     tree = folder.new("abi")
     run("mkdir", "-p", "tools", "csrc", "share")
-    for _, name in ipairs { "tools/abi.lua", "tools/header.lua", "tools/manual.lua", "share/zklock.in.3", HEADER } do
+    for _, name in ipairs { "tools/abi.lua", "tools/header.lua", "tools/manual.lua", "share/zklock.in.3", HEADER,
+      HOST } do
       file.write(tree .. "/" .. name, file.read(name))
     end
     edit('ZKL_VERSION "' .. dofile "lua/zklock/version.lua" .. '"', 'ZKL_VERSION "1.0.0"')
@@ -107,6 +107,25 @@ describe("the ABI #once", function()
       refuses(write, "programs that were built with v1.0.0 would break", case[4])
     end)
   end
+
+  it("is broken by a function that only hosts have from now on", function()
+    local moved = "ZKL_API void zkl_free(zkl_client *client);"
+    edit(moved, "")
+    edit("ZKL_API void zkl_wake(", moved .. "\n/* New. */\nZKL_API void zkl_wake(", HOST)
+    refuses(check, "programs that were built with v1.0.0 would break", "function void zkl_free(zkl_client *client);")
+  end)
+
+  it("promises nothing to hosts of event loops, and shows what changes for them", function()
+    local LIST, HANDLER = tree .. "/share/zklock.abi", "field zkl_visit_handler.call 0 8 intptr_t (*)(%s result)"
+    edit("ZKL_API void zkl_wake(zkl_client *client);", "ZKL_API int zkl_wake(zkl_client *client);", HOST)
+    edit("void *data, intptr_t result);", "int result);", HOST)
+    refuses(check, "`make abi` writes it", "Nothing is lost")
+    assert.same({ 0, "" }, { write() })
+    assert.same({ 0, "" }, { check() })
+    for _, line in ipairs { "function int zkl_wake(zkl_client *client);", HANDLER:format("void *of, int") } do
+      assert.truthy(file.read(LIST):find("\nhost " .. line .. "\n", 1, true), line)
+    end
+  end)
 
   it("may change together with the soname", function()
     edit(BREAKS[1][2], BREAKS[1][3])
@@ -145,22 +164,33 @@ describe("the ABI #once", function()
   it("does not change silently before a release has it", function()
     git("tag", "-d", "v1.0.0")
     edit(BREAKS[1][2], BREAKS[1][3])
-    refuses(check, "share/zklock.abi is not what csrc/zklock.h has now", BREAKS[1][4])
+    refuses(check, "share/zklock.abi is not what the headers have now", BREAKS[1][4])
     assert.same({ 0, "" }, { write() })
     assert.same({ 0, "" }, { check() })
   end)
 
-  it("is that of a header that compiles alone", function()
+  it("is that of headers that compile alone", function()
+    edit('#include "zklock.h"\n', "", HOST)
+    refuses(check, "csrc/zklock_host.h does not compile alone")
     edit("#include <stdint.h>\n", "")
     refuses(check, "csrc/zklock.h does not compile alone")
   end)
 
-  it("has a manual that follows the header", function()
-    assert.equal(0, (run("lua5.4", "tools/manual.lua", "--write")))
-    assert.same({ 0, "" }, { run("lua5.4", "tools/manual.lua") })
-    edit("/* The ZKL_VERSION of the library", "/* ZKL_VERSION of the library")
-    refuses(function() return run("lua5.4", "tools/manual.lua") end, "`make abi` writes it")
-    edit("/* ZKL_VERSION of the library that is loaded; static. */\n", "")
-    refuses(function() return run("lua5.4", "tools/manual.lua") end, "zkl_version has no comment")
+  it("has a manual that follows the headers", function()
+    local function manual(...) return run("lua5.4", "tools/manual.lua", ...) end
+    for _, case in ipairs {
+      { HEADER, "zkl_version", "/* The ZKL_VERSION of the library that is loaded; static. */\n" },
+      { HOST, "zkl_wake", "/* Makes the descriptor readable: the host has work of its own. */\n" },
+    } do
+      local path = tree .. "/" .. case[1]
+      local text = file.read(path)
+      assert.equal(0, (manual("--write")))
+      assert.same({ 0, "" }, { manual() })
+      edit(case[3], "/* Other words. */\n", case[1])
+      refuses(manual, "`make abi` writes it")
+      edit("/* Other words. */\n", "", case[1])
+      refuses(manual, ("%s has no comment in %s"):format(case[2], case[1]))
+      file.write(path, text)
+    end
   end)
 end)

@@ -6,7 +6,7 @@
 
 #include "machine.h"
 
-#include "zklock.h"
+#include "zklock_host.h"
 
 typedef struct sim_host sim_host;
 typedef struct sim_session sim_session;

@@ -6,6 +6,7 @@
 #include "client/client_state.h"
 #include "nodes/node_request.h"
 #include "nodes/node_watch.h"
+#include "zklock_host.h"
 
 #include <limits.h>
 #include <math.h>

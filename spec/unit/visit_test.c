@@ -4,7 +4,7 @@
 #include "base/event.h"
 #include "check.h"
 #include "client/access.h"
-#include "zklock.h"
+#include "zklock_host.h"
 
 #include <stdbool.h>
 

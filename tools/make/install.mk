@@ -9,7 +9,8 @@ LIBDIR = lib
 INSTALLED_CLI = $(B)/zklock=bin/zklock share/zklock.1=share/man/man1/zklock.1 \
 	share/zklock.bash=share/bash-completion/completions/zklock share/_zklock=share/zsh/site-functions/_zklock \
 	share/zklock.fish=share/fish/vendor_completions.d/zklock.fish
-INSTALLED_LIB = csrc/zklock.h=include/zklock.h share/zklock.3=share/man/man3/zklock.3 \
+INSTALLED_LIB = csrc/zklock.h=include/zklock.h csrc/zklock_host.h=include/zklock_host.h \
+	share/zklock.3=share/man/man3/zklock.3 \
 	$(B)/lib/libzklock.a=$(LIBDIR)/libzklock.a $(B)/lib/$(SONAME)=$(LIBDIR)/$(SONAME)
 # What is not a copy: the name that the linker looks for, and the description for pkg-config.
 MADE_LIB = =$(LIBDIR)/libzklock.so =$(LIBDIR)/pkgconfig/zklock.pc
