@@ -81,9 +81,18 @@ $(B)/lib/libzklock.a: $(B)/lib/zklock.o
 	@rm -f $@
 	$Q$(AR) rcs $@ $^
 
-$(B)/lib/$(SONAME): $(ENGINE_O)
+# The symbol versions. What zklock.h promises has the major version. A host of event loops was promised nothing, so the
+# loader refuses it with any other version. Each function that is declared must be there.
+declared_in = sed -n 's/^ZKL_API [^(]*[ *]\(zkl_[a-z_]*\)(.*/\1;/p' csrc/$1
+$(B)/lib/zklock.map: csrc/zklock.h csrc/zklock_host.h $(RULES)
+	@mkdir -p $(@D)
+	$Q{ echo 'ZKLOCK_$(ZKL_SOVERSION) { global:' && $(call declared_in,zklock.h) && echo 'local: *; };' && \
+		echo 'ZKLOCK_HOST_$(ZKL_VERSION) { global:' && $(call declared_in,zklock_host.h) && echo '};'; } >$@
+
+$(B)/lib/$(SONAME): $(ENGINE_O) $(B)/lib/zklock.map
 	@mkdir -p $(@D) && echo "LD $@"
-	$Q$(LINK) -shared -Wl,-soname,$(SONAME) -Wl,-z,nodelete -Wl,-z,defs $(HARDEN_SO) -o $@ $^ $(LIBS)
+	$Q$(LINK) -shared -Wl,-soname,$(SONAME) -Wl,-z,nodelete -Wl,-z,defs -Wl,--version-script=$(B)/lib/zklock.map \
+		-Wl,--no-undefined-version $(HARDEN_SO) -o $@ $(ENGINE_O) $(LIBS)
 
 # --- the command line: the engine's other host
 
