@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --- The C library as a program gets it: what `make install-lib` installs, and a program that is built with pkg-config
---- alone, against nothing but that.
+--- alone, against nothing but that; also with the library of another version, whose structs have grown.
 
 local file = require "spec.support.file"
 local fixture = require "spec.support.fixture"
@@ -19,7 +19,7 @@ local function sh(command, ...)
   local one = process.spawn { env = { LD_PRELOAD = false, PKG_CONFIG_PATH = prefix .. "/lib/pkgconfig",
     LD_LIBRARY_PATH = prefix .. "/lib" }, "sh", "-c", command, "sh", ... }
   one:close_input()
-  local code = one:wait()
+  local code = one:wait(600) -- some compile the engine
   return code, one:stdout(), one:stderr()
 end
 
@@ -170,5 +170,68 @@ describe("the C library #once #bare", function()
       local code, _, err = sh(prefix .. "/epoll " .. arguments)
       assert.same({ 1, "epoll: bad argument\n" }, { code, err })
     end
+  end)
+
+  describe("beside another version", function()
+    local NEXT = MAJOR .. ".999.0"
+    local other, old, new
+
+    --- The header of a version whose structs have grown at their ends.
+    local function grown()
+      local text = file.replace(public.text(public.PROMISED), '"' .. VERSION .. '"', '"' .. NEXT .. '"')
+      for _, item in ipairs(public.read(public.PROMISED)) do
+        if item.what == "struct" and item.members[1] == "size" then
+          text = file.replace(text, "\n} " .. item.name .. ";", "\n    uint64_t later[8];\n} " .. item.name .. ";")
+        elseif item.what == "defaults" then
+          text = file.replace(text, item.text, (item.text:gsub("}%s*$", ", {0}}\n")))
+        end
+      end
+      return text
+    end
+
+    local function build(name, from, flags)
+      local program = folder.new("program") .. "/" .. name
+      ok(("PKG_CONFIG_PATH=%s/lib/pkgconfig; cc %s %s -I%s -o %s spec/library/%s.c " ..
+        "$(pkg-config --cflags --libs zklock)"):format(from, STRICT, flags, other, program, name))
+      return program
+    end
+
+    --- Runs a program with the library below a prefix.
+    local function with(library, ...) return sh('LD_LIBRARY_PATH=$1/lib; shift; exec "$@"', library, ...) end
+
+    setup(function()
+      other = folder.new("other")
+      ok("cp -a --parents Makefile csrc lua share tools/make bench/contest/contest.mk " .. other)
+      file.write(other .. "/csrc/" .. public.PROMISED, grown())
+      file.write(other .. "/lua/zklock/version.lua", ('\nreturn "%s"\n'):format(NEXT))
+      ok(("cd %s && env -u MAKEFLAGS -u MAKELEVEL make -s -j2 CFLAGS=-O0 DEPS= PREFIX=%s install-lib")
+        :format(other, other))
+      file.write(other .. "/functions.h", functions(public.PROMISED, "FUNCTION(", ")"))
+      old, new = build("whole", prefix, ""), build("whole", other, "-DGROWN")
+    end)
+
+    teardown(function() folder.remove(other) end)
+
+    for name, case in pairs {
+      ["its own programs"] = function() return prefix, old, "accepts", VERSION end,
+      ["programs of an earlier one, whose structs are shorter"] = function() return other, old, "accepts", NEXT end,
+      ["programs of a later one, without the later fields"] = function() return prefix, new, "refuses", VERSION end,
+      ["new programs with new fields"] = function() return other, new, "accepts", NEXT end,
+    } do
+      it("serves " .. name, function()
+        local library, program, fields, version = case()
+        local code, out, err = with(library, program, here.zk.hosts, here.path, fields)
+        assert.same({ 0, version .. "\n", "" }, { code, out, err })
+        here:nothing_is_left()
+      end)
+    end
+
+    it("is refused to a host of event loops that was linked with the other", function()
+      local host = build("host", prefix, "")
+      assert.equal(0, (with(prefix, host)))
+      local code, _, err = with(other, host)
+      assert.equal(1, code)
+      assert.truthy(err:find(("version `ZKLOCK_HOST_%s' not found"):format(VERSION), 1, true), err)
+    end)
   end)
 end)
