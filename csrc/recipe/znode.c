@@ -112,7 +112,7 @@ zkl_kind zkl_znode_kind(const char *name, size_t length, int32_t *sequence) {
     const bool ten = is_digit(name[length - DIGITS_MOST]);
     const size_t digits = ten ? DIGITS_MOST : DIGITS_LEAST, head = length - digits;
     const int64_t value = value_of(name + head, digits);
-    if (value < 0 || is_digit(name[head - 1]))
+    if (value < 0)
         return ZKL_KIND_NONE;
     const zkl_kind kind = ten && value <= INT32_MAX ? marker_at_end(name, head) : ZKL_KIND_NONE;
     if (kind) {

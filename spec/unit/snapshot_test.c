@@ -226,17 +226,21 @@ static void sorts_twins_by_name(void) {
 }
 
 /* All of them have the same byte in front, and differ in each other one. */
+/* With some of these distances the numbers differ only in one half of a byte. */
 static void sorts_a_long_line_of_distant_numbers(void) {
+    static const int32_t distances[] = {1001, 1, 1 << 4, 1 << 12, 1 << 20};
     static char names[500][32];
     static const char *list[500];
-    for (size_t i = 0; i < 500; i++) {
-        snprintf(names[i], sizeof *names, "n-lock-%010zu", i * 77 % 500 * 1001);
-        list[i] = names[i];
+    for (size_t d = 0; d < sizeof distances / sizeof *distances; d++) {
+        for (int32_t i = 0; i < 500; i++) {
+            snprintf(names[i], sizeof *names, "n-lock-%010" PRId32, i * 77 % 500 * distances[d]);
+            list[i] = names[i];
+        }
+        CHECK(zkl_snapshot_take(&snapshot, list, 500));
+        CHECK_INT(snapshot.count, 500);
+        for (int32_t i = 0; i < 500; i++)
+            CHECK_INT(snapshot.children[i].sequence, i * distances[d]);
     }
-    CHECK(zkl_snapshot_take(&snapshot, list, 500));
-    CHECK_INT(snapshot.count, 500);
-    for (size_t i = 0; i < 500; i++)
-        CHECK_INT(snapshot.children[i].sequence, i * 1001);
 }
 
 int main(int argc, char **argv) {
