@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- For wrk: which request comes next.
-local PATHS = { "/mutex", "/mutex", "/request", "/timer", "/thread", "/semaphore", "/rwlock", "/part", "/busy", "/lost",
-  "/client" }
+local PATHS = { "/mutex", "/place", "/mutex", "/place", "/request", "/timer", "/thread", "/semaphore", "/rwlock",
+  "/part", "/busy", "/lost", "/client" }
 local at = 0
 
 function request() -- luacheck: ignore 111

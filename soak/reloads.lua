@@ -28,6 +28,7 @@ local LEAST = math.floor(MINUTES * 60 / PATIENCE)
 local HTTP = [[
   lua_shared_dict counts 1m;
   lua_max_running_timers 40;
+  init_by_lua_block { alone = dofile "@tree@/soak/alone.lua" }
   init_worker_by_lua_block {
     zklock = require "zklock"
     client = assert(zklock.connect("@hosts@", { session_timeout = 6 }))
@@ -82,6 +83,9 @@ while wait.now() - began < MINUTES * 60 do
   await_next(at + PERIOD)
 end
 load:wait(PATIENCE)
+local function count(name) return tonumber((select(2, web:get("/count?" .. name)))) or 0 end
+local locks, oversold = count "locks", count "oversold"
+check(oversold == 0, "%d grants while another caller had the lock", oversold)
 
 --- The lines of nginx about timers that it drops, and about socket errors of the load.
 local function is_expected(line)
@@ -105,5 +109,5 @@ check(left_over == "", "nodes are left: %s", left_over)
 check(reloads >= LEAST, "%d reloads, at least %d wanted", reloads, LEAST)
 tree:close()
 zk:stop()
-say("%d reloads, the slowest of %.1f s", reloads, slowest)
+say("%d reloads, the slowest of %.1f s; %d locks", reloads, slowest, locks)
 checks.finish()

@@ -26,7 +26,9 @@ local CLIENTS = 20
 local WARM = { rss = 0.4, fds = 0.1, threads = 0.1 }
 --- What one worker of nginx, and one process of plain Lua, do in ten minutes or more, at least; in less time as much
 --- less.
-local WANTED = { requests = 100000, callbacks = 20000, timers = 5000, turns = 2000 }
+local WANTED = { requests = 100000, locks = 30000, callbacks = 20000, timers = 5000, turns = 2000 }
+
+local HTTP = nginx.CLIENT .. 'init_by_lua_block { alone = dofile "@tree@/soak/alone.lua" }'
 
 local function read(path)
   local file = assert(io.open(path))
@@ -39,7 +41,7 @@ local check, say = checks.check, checks.say
 
 local zk = server.start()
 local links = proxy.start(zk.hosts, { raw = true })
-local web = nginx.start { workers = 1, level = "warn", values = { hosts = links.hosts }, http = nginx.CLIENT,
+local web = nginx.start { workers = 1, level = "warn", values = { hosts = links.hosts }, http = HTTP,
   server = read("soak/nginx.conf") }
 local plain = process.spawn { "lua5.4", "soak/plain.lua", links.hosts }
 local load
@@ -88,8 +90,9 @@ repeat
   end
   if past - told >= PROGRESS then
     told = past
-    say("%5.0f s   %7d requests   %7d callbacks   %6d timers   %s   %6d turns   %s", past, count("requests"),
-      count("callbacks"), count("timers"), usage.now(watched[1]), turns(), usage.now(watched[2]))
+    say("%5.0f s   %7d requests   %7d locks   %7d callbacks   %6d timers   %s   %6d turns   %s", past,
+      count("requests"), count("locks"), count("callbacks"), count("timers"), usage.now(watched[1]), turns(),
+      usage.now(watched[2]))
   end
   local next_look = wait.now() + PERIOD
   wait.eventually(function() return wait.now() >= next_look end, PERIOD + 30)
@@ -97,9 +100,10 @@ until wait.now() - began >= MINUTES * 60
 
 load:wait(30)
 hear()
-for _, name in ipairs { "requests", "callbacks", "timers" } do check_amount(name, count(name)) end
+for _, name in ipairs { "requests", "locks", "callbacks", "timers" } do check_amount(name, count(name)) end
 check_amount("turns", turns())
 say("%8d cuts of all links", cuts)
+check(count "oversold" == 0, "%d grants while another caller had the lock", count "oversold")
 check(web:workers()[1] == worker, "nginx's worker %d has ended", worker)
 check(#refused == 0, "wrk: %s", table.concat(refused, "; "))
 for _, one in ipairs(watched) do
