@@ -5,6 +5,7 @@
 --
 --   nginx.lua [items [FOLDER...]]   only the items; FOLDER has another build of zklock, as build/luajit has this one:
 --                                   both in turn
+--   nginx.lua hot                   only one hot lock of one worker, in turn with lua-resty-lock's operations
 local measure = require "bench.measure"
 local nginx = require "spec.support.nginx"
 local process = require "spec.support.process"
@@ -98,7 +99,8 @@ local function requests(web, path)
   local wrk = process.spawn { "wrk", "-t2", "-c40", "-d5s", web.url .. path }
   wrk:wait(60)
   local out = wrk:stdout()
-  return tonumber(out:match("Requests/sec:%s*([%d.]+)")), out:match("Non%-2xx[^\n]*") or ""
+  return tonumber(out:match("Requests/sec:%s*([%d.]+)")), out:match("Non%-2xx[^\n]*") or "",
+    tonumber(out:match("(%d+) requests in"))
 end
 
 -- ---- a lock for each item -------------------------------------------------------------------------------------------
@@ -140,6 +142,30 @@ end
 
 if arg and arg[1] == "items" then return items { select(2, unpack(arg)) } end
 
+-- ---- one hot lock ---------------------------------------------------------------------------------------------------
+
+local HOT_ROUNDS = 5
+local HOT_CASES = { { "zklock, fair = false", "/turns" }, { "lua-resty-lock's operations", "/shared" } }
+
+--- In turn, so that other work of the machine slows both alike. The worker's processor time tells more than the rate,
+--- which has wrk's as well.
+local function hot()
+  print "One hot lock, 40 clients, one worker:"
+  local web = nginx.start { http = nginx.CLIENT, server = SERVER, values = { hosts = zk.hosts }, workers = 1 }
+  for round = 1, HOT_ROUNDS do
+    for _, case in ipairs(HOT_CASES) do
+      local before = measure.processor_time(web:workers())
+      local rate, failed, count = requests(web, case[2])
+      local took = (measure.processor_time(web:workers()) - before) / count * 1e6
+      print(("  %d  %-28s %6.0f requests a second, %5.1f us of the worker each %s"):format(round, case[1], rate, took,
+        failed))
+    end
+  end
+  web:stop()
+end
+
+if arg and arg[1] == "hot" then return hot() end
+
 -- ---------------------------------------------------------------------------------------------------------------------
 
 local web = start()
@@ -165,7 +191,9 @@ web = start()
 local CASES = { { "no lock", "/none" }, { "shared dictionary, one machine", "/shared" }, { "zklock", "/zklock" },
   { "zklock, fair = false", "/turns" } }
 for _, case in ipairs(CASES) do
-  print(("  %-32s %.0f %s"):format(case[1], requests(web, case[2])))
+  local rate, failed = requests(web, case[2])
+  print(("  %-32s %.0f %s"):format(case[1], rate, failed))
 end
 web:stop()
+hot()
 items {}
