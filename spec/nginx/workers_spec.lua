@@ -303,7 +303,9 @@ describe("a worker of nginx", function()
       local old = web:reload()
       assert.is_true(nginx.await_end(old))
       assert.same({}, web:errors())
-      for _, pid in ipairs(web:workers()) do assert.is_true(lfs.attributes("/proc/" .. pid, "uid") ~= 0) end
+      for _, pid in ipairs(web:workers()) do -- a new one is root's until it has begun
+        wait.eventually(function() return lfs.attributes("/proc/" .. pid, "uid") ~= 0 end, PATIENCE, "another user")
+      end
     end)
     run("rm", "-rf", shared)
     assert(ok, err)
