@@ -45,8 +45,10 @@ typedef struct zkl_reply {
     const char *const *names;      /* the children */
     const zkl_op_result *outcomes; /* transact: also if it has failed */
     size_t count;
-    bool exposed;    /* a read of an ACL: anybody may create, delete or administer there */
-    bool oldest;     /* ZCONNECTIONLOSS: the server had answered everything before this request */
+    bool exposed; /* a read of an ACL: anybody may create, delete or administer there */
+    /* ZCONNECTIONLOSS: the server had answered everything before this request, and no connection of
+     * the link has broken before */
+    bool oldest;
     zkl_extra extra; /* the operation that was asked for */
 } zkl_reply;
 

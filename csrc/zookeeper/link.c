@@ -140,7 +140,6 @@ static void connected(zkl_link *link, zhandle_t *handle) {
     if (!link->connected && link->root < link->settled)
         link->root = link->settled; /* earlier answers came from another connection */
     link->connected = true;
-    link->broken = false;
     const bool unanswered = link->auths_open > 0;
     pthread_mutex_unlock(&link->mutex);
     confirmed(link, handle);

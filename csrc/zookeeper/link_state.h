@@ -24,6 +24,10 @@ struct zkl_link {
     size_t auths_added;
     /* when the newest answered request was handed over; completion thread */
     zkl_nanos settled;
+    /* The library has returned a request that a broken connection left behind; it returns them in
+     * the order in which they were handed over. Later connections of the link carry the session on,
+     * so the first break was chance (extras.h), and theirs may be. Completion thread. */
+    bool broken;
     zhandle_t *handle; /* set once, under the mutex, by the first thread that learns it */
 
     pthread_mutex_t mutex; /* a leaf; for the fields below */
@@ -31,7 +35,6 @@ struct zkl_link {
     zkl_list requests; /* on their way (operations.c) */
     size_t auths_open; /* how many credentials no server has answered yet */
     bool connected;
-    bool broken;    /* the first request that this connection has not answered has been reported */
     zkl_nanos root; /* the servers accepted the connection after this moment */
 };
 

@@ -59,18 +59,6 @@ int zkl_outgoing_request_transact(zkl_outgoing_request *r, int count, const zoo_
         r, has_server ? zoo_amulti(handle, count, ops, results, done, r) : ZINVALIDSTATE);
 }
 
-/* The library returns those that a broken connection leaves behind in the order in which they were
- * handed over. */
-static bool note_loss(zkl_link *link, int rc) {
-    if (rc != ZCONNECTIONLOSS)
-        return false;
-    pthread_mutex_lock(&link->mutex);
-    const bool oldest = !link->broken;
-    link->broken = true;
-    pthread_mutex_unlock(&link->mutex);
-    return oldest;
-}
-
 /* Frees the request only after the owner has handled the answer, so a drained link starts nothing
  * new. */
 void zkl_outgoing_request_answer(zkl_outgoing_request *r, const zkl_reply *reply) {
@@ -78,7 +66,8 @@ void zkl_outgoing_request_answer(zkl_outgoing_request *r, const zkl_reply *reply
     if (link->settled < r->handed)
         link->settled = r->handed;
     zkl_reply complete = *reply;
-    complete.oldest = note_loss(link, reply->rc);
+    complete.oldest = reply->rc == ZCONNECTIONLOSS && !link->broken;
+    link->broken |= complete.oldest;
     complete.extra = r->extra;
     link->owner.answered(link->owner.ctx, link, &r->back, &complete, r->handed,
                          zkl_proof_of(r->reach, reply->rc));
