@@ -52,4 +52,20 @@ describe("a server that does not know #once #zookeeper", function()
     assert.equal(tries, old:counts().create2)
     assert.equal(1, client:stats().sessions) -- such a server carries it on
   end)
+
+  it("removeWatches leaves a watch until it fires, and is not asked to remove another one", function()
+    old:forget_how("removeWatches")
+    client = here:connect_to(old.hosts)
+    local seen, note = here.notes()
+    for i = 1, 3 do
+      local path = ("%s/%d"):format(here.path, i)
+      assert(here.tree:create(path, "", { parents = true }))
+      local watch = client:watch(path, note)
+      here:hear(seen, i)
+      watch:stop()
+      here:eventually(function() return (client:get(path, nil, here.patience)) end, "an answer behind that")
+    end
+    assert.equal(1, old:counts().removeWatches)
+    assert.equal(1, client:stats().sessions) -- such a server carries it on
+  end)
 end)
