@@ -6,6 +6,7 @@
 -- alone, who do nothing but what `send` says.
 
 local loop = require "spec.support.loop"
+local proxy = require "spec.support.proxy"
 local worker = require "spec.support.worker"
 
 local crew = {}
@@ -34,9 +35,10 @@ function crew.new(testbed, cast, seed, options)
     complaints = {}, lags = {}, epochs = {}, raised = 0,
     patience = options.patience or PATIENCE, slack = options.slack or SLACK, how = options.worker,
   }, crew)
+  local direct = proxy.hosts_of(testbed.cluster.hosts)
   for n = 1, cast.workers do
     local between = testbed.proxies[n]
-    self.slots[n] = { number = n, generation = 0, hosts = between and between.hosts or testbed.cluster.hosts }
+    self.slots[n] = { number = n, generation = 0, hosts = between and between.hosts or direct }
   end
   for n = 1, cast.sentries or 0 do
     local number = cast.workers + n

@@ -247,6 +247,20 @@ describe("chaos's crew #once", function()
     assert.same({ ["hold w2.1 127.0.0.1:2 7"] = 1, ["leave w2.1 127.0.0.1:2 2"] = 1 }, team.failed)
   end)
 
+  it("has only workers that meet ClickHouse Keeper's habits, if the run is about those", function()
+    finally(function() proxy.NATURE = "zookeeper" end)
+    proxy.NATURE = "keeper"
+    local hosts, said = server.shared().hosts, ""
+    local cast = { workers = 1, proxies = 0, paths = {}, session_timeout = 10 }
+    team = crew.new({ places = {}, proxies = {}, cluster = { hosts = hosts } }, cast, 1)
+    local client = assert(zklock.connect(team.slots[1].hosts, { log = function(_, line) said = said .. line end }))
+    wait.eventually(function()
+      client:poll()
+      return said:find("the servers are ClickHouse Keeper's", 1, true)
+    end)
+    client:close()
+  end)
+
   it("tells of a waiter that was answered too late", function()
     hire(reporting [[report.late[1] = { began = now() - 9, took = 9, allowed = 1, lane = order.name .. "/3" }]],
       { slack = 7 })

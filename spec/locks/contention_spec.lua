@@ -92,7 +92,7 @@ describe("contention", function()
 
   it("goes on when a holder is killed #slow", function()
     local victim = worker.start()
-    assert(victim:connect(here.zk.hosts, { session_timeout = 2, connect_timeout = PATIENCE }))
+    assert(victim:connect(here:hosts(), { session_timeout = 2, connect_timeout = PATIENCE }))
     victim:begin("eval", [[
       local path, address = ...
       local resource = require "spec.support.resource"
@@ -119,7 +119,7 @@ describe("contention", function()
 
   it("goes on when a waiter is killed", function()
     local victim = worker.start()
-    assert(victim:connect(here.zk.hosts, { session_timeout = 2, connect_timeout = PATIENCE }))
+    assert(victim:connect(here:hosts(), { session_timeout = 2, connect_timeout = PATIENCE }))
     assert.is_number((crew[1]:acquire(path, PATIENCE)))
     victim:begin("acquire", path)
     wait.eventually(function() return #here.tree:children(path) == 2 end)

@@ -137,17 +137,13 @@ function fixture:connect_to(hosts, options)
   return self:closes(assert(zklock.connect(hosts, all)), nil, "client")
 end
 
---- Where clients reach the server: past ClickHouse Keeper's habits, if all specs have them.
-local function hosts_of(self)
-  if proxy.NATURE == "zookeeper" then return self.zk.hosts end
-  self.keeper = self.keeper or proxy.start(self.zk.hosts)
-  return self.keeper.hosts
-end
+--- Where clients reach the server.
+function fixture:hosts() return proxy.hosts_of(self.zk.hosts) end
 
 --- A client of the server.
 ---@param options table? of `zklock.connect`
 ---@return zklock.Client
-function fixture:connect(options) return self:connect_to(hosts_of(self), options) end
+function fixture:connect(options) return self:connect_to(self:hosts(), options) end
 
 --- zklock.connect as it is, with whatever a spec gives it.
 ---@return zklock.Client? client closed after the spec
@@ -175,7 +171,7 @@ function fixture:second_process(options)
   local all = { session_timeout = self.options.session_timeout }
   for name, value in pairs(options or {}) do all[name] = value end
   local one = self:worker()
-  assert(one:connect(hosts_of(self), all))
+  assert(one:connect(self:hosts(), all))
   self:afterwards(function() one:close() end)
   return one
 end
