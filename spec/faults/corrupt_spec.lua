@@ -3,6 +3,7 @@
 --- they had been lost: whether the request was done is asked again.
 
 local fixture = require "spec.support.fixture"
+local proxy = require "spec.support.proxy"
 local wait = require "spec.support.wait"
 local wire = require "spec.support.wire"
 
@@ -54,24 +55,24 @@ describe("a corrupt answer #once", function()
   end
 
   local function check_survives_create(created, stat)
-    faulty:forge_reply("create2", wire.buffer(created) .. (stat or STAT))
+    faulty:forge_reply(proxy.CREATE, wire.buffer(created) .. (stat or STAT))
     check_holds(path, "")
   end
 
-  it("to a create: an empty path #zookeeper", function() check_survives_create("") end)
-  it("to a create: a path without a slash #zookeeper", function() check_survives_create("nonsense") end)
-  it("to a create: a path without a name #zookeeper", function() check_survives_create(path .. "/") end)
-  it("to a create: another directory #zookeeper", function() check_survives_create("/elsewhere/x-lock-0000000000") end)
-  it("to a create: another name #zookeeper", function() check_survives_create(path .. "/x-lock-0000000000") end)
+  it("to a create: an empty path", function() check_survives_create("") end)
+  it("to a create: a path without a slash", function() check_survives_create("nonsense") end)
+  it("to a create: a path without a name", function() check_survives_create(path .. "/") end)
+  it("to a create: another directory", function() check_survives_create("/elsewhere/x-lock-0000000000") end)
+  it("to a create: another name", function() check_survives_create(path .. "/x-lock-0000000000") end)
 
-  it("to a create: our name with a number that is none #zookeeper", function()
+  it("to a create: our name with a number that is none", function()
     for _, number in ipairs { "00000000x7", "9999999999", " 000000007", "+000000007", "000000007/", "-00000000\0" } do
-      faulty:forge_reply("create2", { "lock%-" .. ("%d"):rep(10), "lock-" .. number })
+      faulty:forge_reply(proxy.CREATE, { "lock%-" .. ("%d"):rep(10), "lock-" .. number })
       check_holds(path, "")
     end
   end)
 
-  it("to a create: a node that was never made #zookeeper", function()
+  it("to a create: a node that was never made", function()
     check_survives_create(path .. "/", ("\0"):rep(68))
   end)
 

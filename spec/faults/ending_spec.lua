@@ -15,9 +15,9 @@ describe("a client with all the nodes that it may have #once", function()
 
   teardown(function() here.zk:stop() end)
 
-  it("leaves a server that starts again when it is killed #zookeeper", function()
+  it("leaves a server that starts again when it is killed", function()
     local victim = here:worker()
-    assert(victim:connect(here.zk.hosts, { session_timeout = 10, connect_timeout = PATIENCE }))
+    assert(victim:connect(here:hosts(), { session_timeout = 10, connect_timeout = PATIENCE }))
     local taken, err, why, bytes = victim:eval([[
       local below, patience = ...
       local taken, refusal, reason = 0, nil, nil

@@ -22,7 +22,7 @@ local PLANS = {
 -- these with the fault that leaves most in doubt, and `make slow` all.
 local QUICK = { wait = true, downgrade = true, ["ask the holder for it"] = true, ["be asked for it"] = true }
 
-describe("a fault at every wire operation #once #zookeeper:", function()
+describe("a fault at every wire operation #once #carried:", function()
   local house
 
   setup(function() house = stage.house("/family-sweep") end)

@@ -2,6 +2,7 @@
 --- What a lock does when the network fails at the worst moment.
 
 local fixture = require "spec.support.fixture"
+local proxy = require "spec.support.proxy"
 local session = require "spec.support.session"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
@@ -54,8 +55,8 @@ describe("with a faulty network", function()
     assert.equal(token, lock:token())
   end
 
-  for _, op in ipairs { "create2", "multi" } do describe("a create #zookeeper by " .. op, function()
-    it("whose reply is lost has made one node, which is adopted", function()
+  for op in pairs { [proxy.CREATE] = true, [proxy.TAKE] = true } do describe("a create by " .. op, function()
+    it("whose reply is lost has made one node, which is adopted #carried", function()
       warm_up(op)
       faulty:lose_reply(op)
       is_alone_and_held(assert(lock:acquire(PATIENCE)))
@@ -65,7 +66,7 @@ describe("with a faulty network", function()
       assert.same({}, here:nodes())
     end)
 
-    it("whose reply is lost keeps its place in the line", function()
+    it("whose reply is lost keeps its place in the line #carried", function()
       warm_up(op)
       assert(direct:mutex(path):acquire(PATIENCE))
       faulty:lose_reply(op)
@@ -95,7 +96,7 @@ describe("with a faulty network", function()
       here:becomes(0)
     end)
 
-    it("whose link broke before the reply is made once", function()
+    it("whose link broke before the reply is made once #carried", function()
       warm_up(op)
       for _ = 1, 3 do
         faulty:cut_after(op)
@@ -116,7 +117,7 @@ describe("with a faulty network", function()
       assert.equal(1, client:stats().sessions)
     end)
 
-    it("whose reply was lost after its caller gave up is found and deleted", function()
+    it("whose reply was lost after its caller gave up is found and deleted #carried", function()
       warm_up(op)
       faulty:lose_reply(op)
       faulty:refuse()
@@ -130,7 +131,7 @@ describe("with a faulty network", function()
       is_alone_and_held(assert(lock:acquire(PATIENCE)))
     end)
 
-    it("whose reply was lost after its request was cancelled is found and deleted", function()
+    it("whose reply was lost after its request was cancelled is found and deleted #carried", function()
       warm_up(op)
       faulty:hold_reply(op)
       local list = {}
@@ -146,7 +147,7 @@ describe("with a faulty network", function()
       assert.equal(1, client:stats().sessions)
     end)
 
-    it("whose reply is lost is looked for behind a write: a server that lags would hide the node", function()
+    it("whose reply is lost is looked for behind a write: a server that lags would hide the node #carried", function()
       warm_up(op)
       faulty:lose_reply(op)
       assert(lock:acquire(PATIENCE))
@@ -161,7 +162,7 @@ describe("with a faulty network", function()
       assert.is_true(lock:release())
     end)
 
-    it("that never arrived is not taken for a node that bears its name, but is another session's", function()
+    it("that never arrived is not taken for a node that bears its name, but is another session's #carried", function()
       warm_up(op)
       faulty:hold_before(op)
       local granted
@@ -192,7 +193,7 @@ describe("with a faulty network", function()
   end)
 
   describe("a release", function()
-    it("returns at once, and its delete is repeated when the reply is lost #zookeeper", function()
+    it("returns at once, and its delete is repeated when the reply is lost #carried", function()
       warm_up()
       assert(lock:acquire(PATIENCE))
       faulty:lose_reply("delete")
@@ -203,7 +204,7 @@ describe("with a faulty network", function()
       is_alone_and_held(assert(lock:acquire(PATIENCE)))
     end)
 
-    it("leaves no orphan when its delete is lost #zookeeper", function()
+    it("leaves no orphan when its delete is lost #carried", function()
       warm_up()
       for _, cut in ipairs { "cut_before", "cut_after" } do
         assert(lock:acquire(PATIENCE))
@@ -215,7 +216,7 @@ describe("with a faulty network", function()
       assert.equal(1, client:stats().sessions)
     end)
 
-    it("that is made without a link reaches the servers later #zookeeper", function()
+    it("that is made without a link reaches the servers later #carried", function()
       assert(lock:acquire(PATIENCE))
       suspend()
       assert.is_true(lock:release())
@@ -227,7 +228,7 @@ describe("with a faulty network", function()
       assert.same({}, here:nodes())
     end)
 
-    it("hands over within the process also when its delete is lost #zookeeper", function()
+    it("hands over within the process also when its delete is lost #carried", function()
       assert(lock:acquire(PATIENCE))
       local granted
       local request = lock:request(PATIENCE, function(token) granted = token end)
@@ -243,7 +244,7 @@ describe("with a faulty network", function()
   end)
 
   describe("a waiter", function()
-    it("keeps its place when the link is cut #zookeeper", function()
+    it("keeps its place when the link is cut #carried", function()
       local request, list = waiting_request(PATIENCE)
       local names = here:nodes()
       local third = direct:mutex(path):request(PATIENCE, function() end)
@@ -305,7 +306,7 @@ describe("with a faulty network", function()
       direct:mutex(path):release()
     end)
 
-    it("is not granted for what went meanwhile, if its own node went, too #zookeeper", function()
+    it("is not granted for what went meanwhile, if its own node went, too #carried", function()
       client:close()
       client = here:connect_to(faulty.hosts, { session_timeout = 10, connect_timeout = PATIENCE })
       for i = 1, 10 do -- in which order the two are told is chance
@@ -338,7 +339,7 @@ describe("with a faulty network", function()
       assert.equal(1, client:stats().sessions)
     end)
 
-    it("without a link answers 'disconnected' at its deadline, and its node goes later #zookeeper", function()
+    it("without a link answers 'disconnected' at its deadline, and its node goes later #carried", function()
       assert(direct:mutex(path):acquire(PATIENCE))
       local timeout, request, list = 0.75
       repeat -- a busy machine needs more time until the link is gone
@@ -361,7 +362,7 @@ describe("with a faulty network", function()
       direct:mutex(path):release()
     end)
 
-    it("that only tries is answered when its link is lost, and its node goes later #zookeeper", function()
+    it("that only tries is answered when its link is lost, and its node goes later #carried", function()
       warm_up()
       assert(direct:mutex(path):acquire(PATIENCE))
       faulty:lose_reply("multi")
@@ -376,7 +377,7 @@ describe("with a faulty network", function()
       direct:mutex(path):release()
     end)
 
-    it("is cancelled without a link, and its node goes later #zookeeper", function()
+    it("is cancelled without a link, and its node goes later #carried", function()
       local request, list = waiting_request(nil)
       suspend()
       request:cancel()
@@ -455,7 +456,7 @@ describe("with a faulty network", function()
 
   -- Only while a request is under way: libzookeeper 3.8 aborts the process (`assert(cptr)`) when a server answers what
   -- nobody asked.
-  it("that answers with nonsense, the client finds another link #zookeeper", function()
+  it("that answers with nonsense, the client finds another link #carried", function()
     warm_up()
     faulty:black_hole("to_server")
     local granted

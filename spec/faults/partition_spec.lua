@@ -7,6 +7,7 @@
 
 local fixture = require "spec.support.fixture"
 local judge = require "spec.support.judge"
+local proxy = require "spec.support.proxy"
 local queue = require "spec.support.queue"
 local resource = require "spec.support.resource"
 local visitor = require "spec.support.visitor"
@@ -319,7 +320,7 @@ describe("a silent partition #slow", function()
 
   -- ------------------------------------------------------------------------------------------------------------------
 
-  it("shorter than the session timeout is noticed at two thirds of it, and everything is kept #zookeeper", function()
+  it("shorter than the session timeout is noticed at two thirds of it, and everything is kept #carried", function()
     local in_time
     for _ = 1, 5 do -- on a machine that stands still for a second a session may end: then once more
       local began = begin()
@@ -364,7 +365,7 @@ describe("a silent partition #slow", function()
     each_party("*", function(party) judge.demand(party.store:judge { faults = true }) end)
   end)
 
-  it("is reckoned from when the servers were last asked, not from when they answered #zookeeper", function()
+  it("is reckoned from when the servers were last asked, not from when they answered", function()
     local faulty = proxies.both
     local client = assert(zklock.connect(faulty.hosts, { session_timeout = SESSION, connect_timeout = PATIENCE }))
     local line = queue.at(here.tree, "/partition/reckoned")
@@ -376,9 +377,9 @@ describe("a silent partition #slow", function()
     assert.is_true(lock:validity() > 0)
     local node = line:first()
     faulty:reset()
-    faulty:hold_reply("multi")
+    faulty:hold_reply(proxy.TAKE)
     second:request(nil, function() end)
-    faulty:await("multi") -- the servers have it, or will in a moment; they hear nothing more
+    faulty:await(proxy.TAKE) -- the servers have it, or will in a moment; they hear nothing more
     faulty:black_hole("to_server")
     wait.rest(client:session_timeout() * 0.6) -- the fault lasts
     faulty:heal("to_client") -- a late answer, to an old question

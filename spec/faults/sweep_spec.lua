@@ -11,7 +11,7 @@ local MUTEX = { "acquire and release", "acquire again what was just released", "
 
 local SAMPLE = { wait = true, ["close while holding"] = true }
 
-describe("a fault at every wire operation #zookeeper of", function()
+describe("a fault at every wire operation #carried of", function()
   local house
 
   setup(function() house = stage.house("/sweep") end)

@@ -2,6 +2,7 @@
 --- Many locks of one client at once: what it writes travels together, and each caller fares as if it were alone.
 
 local fixture = require "spec.support.fixture"
+local proxy = require "spec.support.proxy"
 local wait = require "spec.support.wait"
 
 local unpack = table.unpack or unpack -- luacheck: ignore 143 113
@@ -262,7 +263,7 @@ describe("many locks of one client", function()
     end)
   end)
 
-  describe("while their writes are on their way #zookeeper", function()
+  describe("while their writes are on their way", function()
     local others
 
     before_each(function()
@@ -273,7 +274,7 @@ describe("many locks of one client", function()
 
     --- Asks for all of them; `fn` runs while the batch is held up.
     local function meddle_with_creates(fn, errors)
-      faulty:hold_before("multi")
+      faulty:hold_before(proxy.TAKE)
       local asked = ask(paths)
       wait.eventually(function() return faulty:is_holding() end, PATIENCE)
       fn()
@@ -285,7 +286,7 @@ describe("many locks of one client", function()
     --- Gives all of them back likewise.
     local function meddle_with_deletes(fn)
       local asked = take_all()
-      faulty:hold_before("multi")
+      faulty:hold_before(proxy.DROP)
       for _, one in ipairs(asked) do assert(one.request:release()) end
       wait.eventually(function() return faulty:is_holding() end, PATIENCE)
       fn()
@@ -336,7 +337,7 @@ describe("many locks of one client", function()
     end)
 
     it("leave nothing behind of those that are cancelled", function()
-      faulty:hold_before("multi")
+      faulty:hold_before(proxy.TAKE)
       local asked = ask(paths)
       wait.eventually(function() return faulty:is_holding() end, PATIENCE)
       for i = 2, 16, 2 do asked[i].request:cancel() end
@@ -363,14 +364,14 @@ describe("many locks of one client", function()
       for _, entry in ipairs(faulty:log()) do
         if (entry.path or ""):find(closed .. "/", 1, true) then sent = sent .. entry.op .. " " end
       end
-      assert.equal(("create2 "):rep(8), sent) -- in no batch, which it would make fail
+      assert.equal((proxy.CREATE .. " "):rep(8), sent) -- in no batch, which it would make fail
       assert(tree:set_acl(closed, "open"))
       nothing_is_left()
     end)
 
     for _, fault in ipairs { "cut_before", "cut_after", "lose_reply" } do
       for n = 1, 2 do
-        it(("survive %s of multi %d"):format(fault, n), function()
+        it(("survive %s of multi %d #carried"):format(fault, n), function()
           faulty:delay(0.01)
           faulty[fault](faulty, "multi", n)
           local asked = take_all()

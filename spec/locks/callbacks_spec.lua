@@ -18,7 +18,7 @@ describe("callbacks", function()
   before_each(function() path, errors = here.path, {} end)
 
   local function connect(hosts)
-    client = here:connect_to(hosts or here.zk.hosts, { on_error = function(message) errors[#errors + 1] = message end })
+    client = here:connect_to(hosts or here:hosts(), { on_error = function(message) errors[#errors + 1] = message end })
   end
 
   local function nodes_below()
@@ -31,7 +31,7 @@ describe("callbacks", function()
 
   --- n requests for free locks whose grants have arrived, and n that wait for a holder; no callback has run yet.
   local function crowd(n, callback)
-    local held = assert(zklock.connect(here.zk.hosts, { session_timeout = SESSION }))
+    local held = assert(zklock.connect(here:hosts(), { session_timeout = SESSION }))
     assert(held:mutex(path .. "/taken"):acquire(PATIENCE))
     local requests = {}
     for i = 1, 2 * n do
@@ -234,12 +234,12 @@ describe("callbacks", function()
     collectgarbage()
   end
 
-  it(("are called once for each of %d requests, in a riot of ends, errors and faults #zookeeper"):format(TOTAL),
+  it(("are called once for each of %d requests, in a riot of ends, errors and faults"):format(TOTAL),
     function()
       local faulty = proxy.start(here.zk.hosts)
       connect(faulty.hosts)
       local rival = worker.start()
-      assert(rival:connect(here.zk.hosts, { session_timeout = SESSION }))
+      assert(rival:connect(here:hosts(), { session_timeout = SESSION }))
       rival:begin("eval", [[
         local path, locks = ...
         for i = 1, 300 do

@@ -31,13 +31,13 @@ describe("the nodes in front of a waiter #once", function()
     assert.same({ { 0, 1, false }, { 1, 2, true } }, fronts())
   end)
 
-  it("have the holder's identifier once a slow wait has read it, while it is first #zookeeper", function()
+  it("have the holder's identifier once a slow wait has read it, while it is first", function()
     local holder = here:connect { identifier = "db7:4242" }
     assert(holder:mutex(here.path):acquire(here.patience))
     here:ask(other:mutex(here.path))
     here:becomes(2)
-    local lines, log = here.notes()
-    client = here:connect { log = log }
+    local lines, note = here.notes()
+    client = here:connect { log = function(_, line) if line:find("db7:4242", 1, true) then note(line) end end }
     here:ask(client:mutex(here.path, { slow = 0.05 }))
     local function first()
       local list = client.holds:list()

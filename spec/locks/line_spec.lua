@@ -34,7 +34,7 @@ describe("a mutex", function()
       local crew = {}
       for i = 1, 4 do
         crew[i] = worker.start()
-        assert(crew[i]:connect(zk.hosts))
+        assert(crew[i]:connect(here:hosts()))
       end
       local lock = client:mutex(path)
       local expected = {}
@@ -204,7 +204,7 @@ describe("a mutex", function()
       other:release(path)
     end)
 
-    it("hands over within a process without asking the servers #zookeeper", function()
+    it("hands over within a process without asking the servers", function()
       local faulty = proxy.start(zk.hosts)
       local mine = assert(zklock.connect(faulty.hosts, { session_timeout = 600 })) -- a heartbeat may be a delete
       local lock, granted, requests = mine:mutex(path), 0, {}
@@ -218,11 +218,11 @@ describe("a mutex", function()
           requests[i]:release()
         end)
       end
-      faulty:await("create2", 50, PATIENCE)
+      faulty:await(proxy.CREATE, 50, PATIENCE)
       faulty:heal()
       here:becomes(51)
       local joining = faulty:counts()
-      assert.equal(50, joining.create2)
+      assert.equal(50, joining[proxy.CREATE])
       -- One list may be in flight, and one more for the callers that came after it was sent.
       assert.is_true(joining.getChildren2 <= 10)
 
@@ -241,7 +241,7 @@ describe("a mutex", function()
       assert.is_true(mine:flush(PATIENCE))
       local drained = faulty:counts()
       assert.is_true(drained.delete + drained.multi <= 51) -- some may have gone in one transaction
-      assert.equal(0, drained.getChildren2 + drained.create2 + drained.exists)
+      assert.equal(0, drained.getChildren2 + drained[proxy.CREATE] + drained.exists)
       mine:close()
       faulty:close()
       here:becomes(0)

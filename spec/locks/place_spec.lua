@@ -215,7 +215,7 @@ describe("with fair = false #once", function()
       assert.same({}, here:nodes())
     end)
 
-    it("that is idle is given up when its link is cut #zookeeper", function()
+    it("that is idle is given up when its link is cut #carried", function()
       local faulty = here:proxy()
       local mine = here:connect_to(faulty.hosts)
       local lock = mine:mutex(path, { fair = false, linger = 100 })

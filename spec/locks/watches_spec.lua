@@ -126,11 +126,11 @@ describe("more watches than the servers take in one packet", function()
     return took
   end
 
-  it("lets a client that holds a megabyte of paths reconnect #once #zookeeper", function()
+  it("lets a client that holds a megabyte of paths reconnect #once #carried", function()
     holds_survive(530, 2000, PATIENCE)
   end)
 
-  it("lets a client that waits at a megabyte of paths reconnect #once #zookeeper", function()
+  it("lets a client that waits at a megabyte of paths reconnect #once #carried", function()
     waiters_survive(530, 2000, PATIENCE)
   end)
 
@@ -148,7 +148,7 @@ describe("more watches than the servers take in one packet", function()
     tree:close()
   end
 
-  it("are not made of the children of nodes that were missing #once #zookeeper", function()
+  it("are not made of the children of nodes that were missing #once #carried", function()
     watch_children_to_come(4000)
     base = base .. "/locks"
     local n = 60
@@ -162,7 +162,7 @@ describe("more watches than the servers take in one packet", function()
     all_released(client, crowd, PATIENCE)
   end)
 
-  it("do not keep a client for ever from servers that take less than others #once #zookeeper", function()
+  it("do not keep a client for ever from servers that take less than others #once #carried", function()
     local small = server.start { jvm = { "-Djute.maxbuffer=20000" } }
     local link, n = proxy.start(small.hosts), 120
     local one = assert(zklock.connect(link.hosts, { session_timeout = SESSION }))

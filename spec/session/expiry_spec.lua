@@ -2,6 +2,7 @@
 --- A session that ends while something is under way: a release, a create, a wait with a deadline.
 
 local fixture = require "spec.support.fixture"
+local proxy = require "spec.support.proxy"
 local queue = require "spec.support.queue"
 local session = require "spec.support.session"
 local wait = require "spec.support.wait"
@@ -121,8 +122,8 @@ describe("a session that expires", function()
   -- ---- a create ---------------------------------------------------------------------------------------------------
 
   for title, verb in pairs { ["that never arrived"] = "cut_before", ["that arrived, unanswered"] = "lose_reply" } do
-    it(("with a create %s: it is made in the new session, once #zookeeper"):format(title), function()
-      then_refuse(verb, "multi")
+    it(("with a create %s: it is made in the new session, once"):format(title), function()
+      then_refuse(verb, proxy.TAKE)
       local request = here:ask(lock, PATIENCE)
       wait.eventually(function() return client:state() == "suspended" end)
       expire()
@@ -133,8 +134,8 @@ describe("a session that expires", function()
       line:becomes(0)
     end)
 
-    it(("with a create %s, and given up: nothing is left #zookeeper"):format(title), function()
-      then_refuse(verb, "multi")
+    it(("with a create %s, and given up: nothing is left"):format(title), function()
+      then_refuse(verb, proxy.TAKE)
       local request, heard = here:ask(lock, nil)
       wait.eventually(function() return client:state() == "suspended" end)
       request:cancel()

@@ -123,7 +123,7 @@ describe("the trace #once", function()
     end
   end)
 
-  it("comes in order, with the warnings in between #zookeeper", function()
+  it("comes in order, with the warnings in between #carried", function()
     connect(link.hosts, {})
     link:cut()
     says("^connected again")

@@ -66,7 +66,7 @@ describe("a release with validity 0", function()
     assert.is_true(client:flush(PATIENCE))
   end)
 
-  it("gives back, and no loss is told when the session has survived #zookeeper", function()
+  it("gives back, and no loss is told when the session has survived #carried", function()
     assert(lock:acquire(PATIENCE))
     faulty:black_hole("to_client") -- the servers hear us, and keep the session
     wait.eventually(function() return lock:validity() == 0 end, PATIENCE, "the end of validity")
@@ -79,7 +79,7 @@ describe("a release with validity 0", function()
     assert.same({ 1, 0 }, { client:stats().released, client:stats().lost })
   end)
 
-  it("answers true when validity is above 0 again #zookeeper", function()
+  it("answers true when validity is above 0 again #carried", function()
     assert(lock:acquire(PATIENCE))
     faulty:black_hole("to_client")
     wait.eventually(function() return lock:validity() == 0 end, PATIENCE, "the end of validity")

@@ -33,6 +33,12 @@ end
 --- KEEPER=yes puts ClickHouse Keeper's habits between the clients of all specs and their servers.
 proxy.NATURE = os.getenv "KEEPER" and "keeper" or "zookeeper"
 
+local on_keeper = proxy.NATURE == "keeper"
+--- The request that makes a lock's node; and the one in a directory that the client knows to be empty.
+proxy.CREATE, proxy.TAKE = on_keeper and "create" or "create2", on_keeper and "create" or "multi"
+--- The request that deletes the nodes of several locks.
+proxy.DROP = on_keeper and "delete" or "multi"
+
 --- Starts a proxy in front of `hosts`. Clients connect to its `.hosts`.
 ---@param hosts string "127.0.0.1:PORT[,...]": with several, each new link goes to the next that answers
 ---@param options { raw: boolean?, doors: integer? }? raw: do not look into the bytes (for the servers' links among

@@ -52,8 +52,9 @@ but_for_5.3 = slow$(comma)once
 but_for_5.5 = slow$(comma)once
 # $(call shared,NAME,COUNT,COMMAND): so many busted processes share the files; each takes the next one that none has begun.
 shared = $(foreach i,$(shell seq $2),'$1$(if $(filter-out 1,$2),-$i)=CLAIMS=$(LOGS)/claims-$1 $3')
-# Those of `make keeper`; #zookeeper: what it needs only a ZooKeeper does.
-keeper_specs = $(call specs,5.4,build,,zookeeper,spec/locks spec/session spec/faults)
+# Those of `make keeper`. #carried: of a session that goes on after its connection has broken; #zookeeper: of requests
+# that only a ZooKeeper knows, or of their number.
+keeper_specs = $(call specs,5.4,build,,carried$(comma)zookeeper,spec/locks spec/session spec/faults)
 neighbour_specs = $(call lua,5.4,build) $(BUSTED) --tags=neighbours $(spec_options) spec/neighbours
 # $(call tls_specs[,ARGUMENTS]). The library that is found first has TLS; the module is the same.
 tls_specs = env LD_LIBRARY_PATH=$(CURDIR)/build/tls $(call lua,5.4,build) $(BUSTED) $1 $(spec_options) \
