@@ -4,8 +4,8 @@
 local process = require "spec.support.process"
 
 local BUILDS = 900 -- seconds of the four hours for what is compiled
-local PARTS = { "chaos", "chaos-armfuls", "chaos-jobs", "history", "mutants", "fuzz", "reloads", "soak", "soak-lua",
-  "recorder", "random-line", "random-compound", "sim", "flood", "long", "hostile-asan", "hostile-tsan",
+local PARTS = { "chaos", "chaos-armfuls", "chaos-jobs", "keeper", "history", "mutants", "fuzz", "reloads", "soak",
+  "soak-lua", "recorder", "random-line", "random-compound", "sim", "flood", "long", "hostile-asan", "hostile-tsan",
   "hostile-valgrind", "hooks-5.1", "hooks-5.4", "hooks-luajit" }
 
 local function make(...)
@@ -45,11 +45,12 @@ describe("make nightly #once", function()
     local brief, brief_limits = parts("JOBS=2", "HOURS=0.4")
     for name in pairs(commands) do assert.is_true(brief_limits[name] < limits[name], name) end
     for name, pair in pairs {
-      chaos = { " 13 1$", " 1%.3 1$" }, ["chaos-armfuls"] = { " 10 1 armfuls$", " 1 1 armfuls$" },
+      chaos = { " 11 1$", " 1%.1 1$" }, ["chaos-armfuls"] = { " 10 1 armfuls$", " 1 1 armfuls$" },
+      keeper = { " keeper DEPS= CHAOS=4 SEED=1$", " CHAOS=0%.4 " },
       ["chaos-jobs"] = { " 5 1 jobs$", " 0%.5 1 jobs$" },
-      mutants = { " %-l 960 ", " %-l 96 " }, fuzz = { " 8$", " 0%.8$" },
-      reloads = { " 4$", " 0%.5$" }, soak = { " 13$", " 1%.3$" }, recorder = { " 2500$", " 250$" },
-      ["soak-lua"] = { " 600 1 ", " 60 1 " }, ["random-line"] = { " 500$", " 50$" }, sim = { " 300 ", " 30 " },
+      mutants = { " %-l 960 ", " %-l 96 " }, fuzz = { " 7$", " 0%.7$" },
+      reloads = { " 4$", " 0%.5$" }, soak = { " 11$", " 1%.1$" }, recorder = { " 2500$", " 250$" },
+      ["soak-lua"] = { " 480 1 ", " 48 1 " }, ["random-line"] = { " 400$", " 40$" }, sim = { " 300 ", " 30 " },
     } do
       assert.matches(pair[1], commands[name])
       assert.matches(pair[2], brief[name])

@@ -22,18 +22,19 @@ HISTORIES = chaos armfuls jobs
 # In less than a minute the soak does not tell growth from a start.
 SOAK_LEAST = 1
 night_parts = \
-	$(call part,chaos,13,HISTORY=build/nightly/chaos.jsonl $(call lua,5.4,build/checked) chaos/run.lua $(call of_night,13) $(SEED)) \
+	$(call part,chaos,11,HISTORY=build/nightly/chaos.jsonl $(call lua,5.4,build/checked) chaos/run.lua $(call of_night,11) $(SEED)) \
 	$(call part,chaos-armfuls,10,HISTORY=build/nightly/armfuls.jsonl $(call lua,5.4,build/checked) chaos/run.lua $(call of_night,10) $(SEED) armfuls) \
 	$(call part,chaos-jobs,5,HISTORY=build/nightly/jobs.jsonl $(call lua,5.4,build/checked) chaos/run.lua \
 		$(call of_night,5) $(SEED) jobs) \
+	'keeper@$(call seconds_of_night,13)=make -s --no-print-directory keeper DEPS= CHAOS=$(call of_night,4) SEED=$(SEED)' \
 	$(call part,history,1,python3 tools/history.py $(HISTORIES:%=build/nightly/%.jsonl),60) \
 	$(call part,mutants,16,$(call try_mutants,-l $(call of_night,16*60),0,1),300) \
-	$(call part,fuzz,24,fuzz/run.sh build/fuzz $(call of_night,24/$(FUZZ_ROUNDS)),360) \
+	$(call part,fuzz,21,fuzz/run.sh build/fuzz $(call of_night,21/$(FUZZ_ROUNDS)),360) \
 	$(call part,reloads,4,$(call lua,luajit) soak/reloads.lua $(call of_night,4,0.5)) \
-	$(call part,soak,13,$(call soak_nginx,$(call of_night,13,$(SOAK_LEAST))),180) \
-	$(call part,soak-lua,10,$(call soak_lua,$(call of_night,10*60,4),$(LUAS)),180) \
+	$(call part,soak,11,$(call soak_nginx,$(call of_night,11,$(SOAK_LEAST))),180) \
+	$(call part,soak-lua,8,$(call soak_lua,$(call of_night,8*60,4),$(LUAS)),180) \
 	$(call part,recorder,12,$(call record,$(call count_of_night,2500))) \
-	$(call part,random-line,10,$(B)/unit/line_random_test sweep $(call count_of_night,500)) \
+	$(call part,random-line,8,$(B)/unit/line_random_test sweep $(call count_of_night,400)) \
 	$(call part,random-compound,3,$(B)/unit/compound_random_test sweep $(call count_of_night,1000)) \
 	$(call part,sim,5,$(B)/sim/simulation $(call of_night,5*60,1) $(SEED)000) \
 	$(call slow_suites,$(call seconds_of_night,10),$(call seconds_of_night,3),$(call seconds_of_night,6),$(call \
