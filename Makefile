@@ -189,6 +189,7 @@ keeper: deps
 	@rm -rf build/keeper && mkdir -p build/keeper
 	@$(submake) build
 	@$(call checked,build/checked/5.4/zklock/core.so)
+	@$(call tell_tested,$(B)/zklock)
 	@exec env KEEPER=yes $(SUITES) -j $(AT_ONCE) -l 3600 -o $(LOGS) \
 		'chaos=$(call lua,5.4,build/checked) chaos/run.lua $(CHAOS) $(SEED)' \
 		$(call shared,5.4,3,$(keeper_specs))

@@ -16,6 +16,10 @@ local LEAVE_ALONE = { "help", "build", "install", "install-lib", "uninstall", "a
   "neighbour_programs", "contest-spec", "libzookeeper", "format", "rock", "rockspec", "clean",
   "build/5.4/zklock/core.so", "build/luajit/host", "build/unit/timer_test", "build/asan/5.4/zklock/core.so" }
 
+-- Those that begin with the server and the library that they try.
+local TOLD = { test = true, ["test-all"] = true, steady = true, nightly = true, chaos = true, keeper = true,
+  recorder = true }
+
 local function make(...)
   local one = process.spawn { env = { MAKEFLAGS = false, MAKELEVEL = false }, "make", ... }
   local code = one:wait()
@@ -47,6 +51,7 @@ describe("the Makefile #once", function()
       said, code = make("-n", goal, "DEPS=")
       assert.equal(0, code, said)
       assert.is_nil(said:find("deps.sh", 1, true), said)
+      assert.equal(TOLD[goal], said:find("tools/tested.lua", 1, true) and true, said)
     end)
   end
 
