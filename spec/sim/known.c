@@ -36,5 +36,6 @@ const sim_known sim_known_histories[] = {
     {"leaves a watch when servers have twice ended its session at the removal of one", 88123453,
      "0,1,2,4,5,8,9,10,11,12,13,15,16,18,19,20,21,22,23,24,25,27,28,29,33,34,35,36,37,38,42,43,44,"
      "62"},
+    {"may read before a write of a former session of Keeper's", 35184408419272, NULL},
     {NULL, 0, NULL},
 };
