@@ -16,7 +16,8 @@ typedef struct zkl_snapshot {
 #define ZKL_NOT_FOUND SIZE_MAX
 
 /* Replaces the snapshot by a fresh list. Skips nodes that belong to no lock; keeps the watches on
- * nodes that are still there, with the numbers of their requests. false: no memory, and the snapshot is unchanged. */
+ * nodes that are still there, with the numbers of their requests. false: no memory, and the
+ * snapshot is unchanged. */
 bool zkl_snapshot_take(zkl_snapshot *snapshot, const char *const *names, size_t count);
 
 void zkl_snapshot_clear(zkl_snapshot *snapshot);
