@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* zklock's engine: distributed locks over ZooKeeper for a host that polls.
  *
+ * A program that may wait needs zkl_open, zkl_join, zkl_wait, zkl_release, zkl_drop and zkl_free
+ * (examples/c/blocking.c). One with a loop takes zkl_fd and zkl_peek in place of zkl_wait. The
+ * sections: time, results, clients, locks, events, queries, nodes, node watches, once, counts,
+ * paths.
+ *
  * The protocol runs in threads of the client's own and never waits for the host. The host asks
  * (join, release, query), returns at once, and takes the answers from zkl_peek, in its own time and
  * on its own thread: the engine never calls a function of the host. zkl_fd is readable while
@@ -139,68 +144,6 @@ typedef enum zkl_code {
  * NULL. "zookeeper: UNKNOWN" for any other number. */
 ZKL_API const char *zkl_status_text(zkl_status status);
 
-/* ---- names of nodes ---- */
-
-typedef enum zkl_kind {
-    ZKL_KIND_NONE, /* not a name of a known lock */
-    ZKL_KIND_LOCK, /* ours, Curator's, Go's: ...lock-0000000001; kazoo's: ...__lock__0000000001 */
-    ZKL_KIND_READ,
-    ZKL_KIND_WRITE,
-    ZKL_KIND_LEASE
-} zkl_kind;
-
-#define ZKL_KINDS (ZKL_KIND_LEASE + 1) /* the size of a table by kind */
-
-/* The data that asks a node's owner to release. */
-#define ZKL_REVOKE "__REVOKE__"
-
-/* A child of a mutex's node: the time of its latest change is when a caller last completed the work
- * that the mutex protects, and its data is that caller's token. Go's library can parse the name,
- * and sorts the node behind all others. */
-#define ZKL_ONCE_NODE "once-2147483647"
-
-/* Identifies the owner of a node: 60 bits for the client, 60 for the node, of which the upper 20
- * are zkl_terms.owner. The name contains them as a version 4 UUID. */
-typedef struct zkl_guid {
-    uint64_t client, number;
-} zkl_guid;
-
-/* Parses kind and sequence of a name that any compatible client has created. ZKL_KIND_NONE: not a
- * lock's node, and *sequence is unchanged. */
-ZKL_API zkl_kind zkl_znode_parse(const char *name, int32_t *sequence);
-/* Parses the GUID of a name that zklock could have created. false: it is none. */
-ZKL_API bool zkl_znode_guid(const char *name, zkl_guid *guid);
-/* True if the servers accept all characters of the path. They read UTF-8 and accept no control
- * characters, no private use, and nothing beyond U+FFEF, so no emoji. They would answer "bad
- * arguments" for such a path, without naming it. */
-ZKL_API bool zkl_path_is_spelled(const char *path);
-/* True if the path is absolute and spelled, and no component is empty, "." or ".."; "/" is such a
- * path. The functions that take a node's path answer ZKL_BAD_ARGUMENT for any other one. */
-ZKL_API bool zkl_path_is_valid(const char *path);
-/* True if the path is "/zookeeper" or below it: those nodes are the servers' own. No lock may be
- * there, and no node that the host writes. */
-ZKL_API bool zkl_path_is_reserved(const char *path);
-/* True if a lock may have the path: it is valid, not "/" and not reserved; it has at most 4096
- * bytes and 128 components, each of at most 255 bytes, and none of them is a name that
- * zkl_znode_parse takes for a lock's node. The functions that take a lock's path answer
- * ZKL_BAD_ARGUMENT for any other one. The chroot of the connect string does not count. */
-ZKL_API bool zkl_path_is_lock(const char *path);
-
-/* The use of a path. READ of a node: "/" and the servers' own nodes, too. CREATE: no node that
- * would be one of a lock's. */
-typedef enum zkl_path_use {
-    ZKL_PATH_LOCK,
-    ZKL_PATH_READ,
-    ZKL_PATH_WRITE,
-    ZKL_PATH_CREATE,
-    ZKL_PATH_DELETE
-} zkl_path_use;
-
-/* Why a host should refuse a path that a user has written: a text that is never freed, or NULL. The
- * bounds of a lock's path hold for every use, and for the path as the servers see it, with the
- * chroot ("": none) before it. */
-ZKL_API const char *zkl_path_problem(const char *path, const char *chroot, zkl_path_use use);
-
 /* ---- clients ---- */
 
 typedef struct zkl_client zkl_client;
@@ -289,188 +232,17 @@ ZKL_API double zkl_session_timeout(zkl_client *client);
 /* The number of the session; 0 while there is none. */
 ZKL_API int64_t zkl_session_id(zkl_client *client);
 
-#define ZKL_BUCKETS 16
-
-/* How often something took how long. A duration is in the first bucket whose bound (zkl_bound) it
- * does not exceed. */
-typedef struct zkl_histogram {
-    uint64_t buckets[ZKL_BUCKETS]; /* each without those before it */
-    double sum;                    /* seconds */
-} zkl_histogram;
-
-/* The upper bound of a bucket, in seconds; that of the last is INFINITY, as for any larger
- * number. */
-ZKL_API double zkl_bound(size_t bucket);
-
-/* What became of the work that a job or a once of the host protects. */
-typedef enum zkl_run {
-    ZKL_RUN_RAN,     /* it was begun */
-    ZKL_RUN_SKIPPED, /* a mark was found */
-    ZKL_RUN_FAILED,  /* one that was begun has failed; it counts as begun, too */
-    ZKL_RUN_END      /* none: how many there are */
-} zkl_run;
-
-/* "ran", "skipped" or "failed"; static, never NULL. "unknown" for any other number, such as
- * ZKL_RUN_END. */
-ZKL_API const char *zkl_run_text(zkl_run run);
-
-#define ZKL_RUNS 8 /* the size of an array by run; those from ZKL_RUN_END on are 0 */
-
-typedef struct zkl_stats {
-    size_t size;
-    uint64_t acquired, released, timeouts, lost, revoked, abandoned, sessions, requests_sent;
-    uint64_t waiting, held; /* now */
-    /* nodes that the client polls, because there is no room for a watch on them */
-    uint64_t unwatched;
-    uint64_t handed;  /* of those acquired: granted on a shared node that was there */
-    uint64_t guarded; /* guarded writes (zkl_node_do_all with a contender) that were carried out */
-    uint64_t watches; /* of the host's (zkl_look_at): how many there are */
-    /* that the paths of ephemeral nodes have, with the chroot: of nodes that exist, are asked for,
-     * are in doubt, or wait to be deleted (zkl_config.node_bytes) */
-    uint64_t node_bytes;
-    uint64_t runs[ZKL_RUNS]; /* counted by the host: zklock_host.h */
-    double latency;          /* seconds that an answer of the leader or a quorum takes, smoothed */
-    /* from the join of each caller to its grant or its failure; and from each grant to the end of
-     * the hold */
-    zkl_histogram wait, hold;
-    zkl_histogram heartbeat; /* from each heartbeat to its answer */
-} zkl_stats;
-/* clang-format off */
-#define ZKL_STATS_DEFAULTS \
-    {sizeof(zkl_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0, \
-     {{0}, 0}, {{0}, 0}, {{0}, 0}}
-/* clang-format on */
-
-/* All counts since zkl_open. ZKL_OK, ZKL_BAD_ARGUMENT; ZKL_FORKED: all are 0. */
-ZKL_API zkl_status zkl_client_stats(zkl_client *client, zkl_stats *stats);
-
-/* ---- metrics: the same counts for each name of locks, and what is oldest ---- */
-
-/* How an acquire ends. */
-typedef enum zkl_result {
-    ZKL_RESULT_ACQUIRED,
-    ZKL_RESULT_TIMEOUT,
-    ZKL_RESULT_CANCELLED,
-    ZKL_RESULT_DISCONNECTED,
-    ZKL_RESULT_BUSY,
-    ZKL_RESULT_DEADLOCK,
-    ZKL_RESULT_CLOSED,
-    ZKL_RESULT_ERROR,
-    ZKL_RESULT_END /* none: how many there are */
-} zkl_result;
-
-/* "acquired", "timeout", ...; static, never NULL. "unknown" for any other number, such as
- * ZKL_RESULT_END. */
-ZKL_API const char *zkl_result_text(zkl_result result);
-
-/* Why a hold was lost. */
-typedef enum zkl_loss {
-    ZKL_LOSS_NONE,
-    ZKL_LOSS_EXPIRED,  /* the session */
-    ZKL_LOSS_DELETED,  /* the node */
-    ZKL_LOSS_MAX_HOLD, /* the hold took too long */
-    ZKL_LOSS_END       /* none: how many there are */
-} zkl_loss;
-
-/* "none", "expired", ...; static, never NULL. "unknown" for any other number, such as
- * ZKL_LOSS_END. */
-ZKL_API const char *zkl_loss_text(zkl_loss loss);
-
-/* The sizes of arrays by result and by reason; the counts from ..._END on are 0. */
-#define ZKL_RESULTS 16
-#define ZKL_LOSSES 8
-
-/* The counts of the locks with one name. */
-typedef struct zkl_counts {
-    size_t size;
-    const char *name; /* lives as long as the client; "": locks without a name */
-    uint64_t serial;  /* above that of every name that came earlier, in any client; "": 0 */
-    uint64_t ended[ZKL_RESULTS]; /* acquires, by result */
-    uint64_t lost[ZKL_LOSSES];   /* holds, by reason */
-    uint64_t waiting, held;      /* at present */
-    uint64_t standing_by;        /* at present: waits with terms->job, which `waiting` lacks */
-    /* seconds, of those without terms->job; 0: nobody waits, nothing is held */
-    double oldest_wait, oldest_hold;
-    uint64_t runs[ZKL_RUNS];
-    double last_run; /* seconds since 1970 by this machine's clock; 0: nothing has run */
-    zkl_histogram wait, hold;
-} zkl_counts;
-/* clang-format off */
-#define ZKL_COUNTS_DEFAULTS \
-    {sizeof(zkl_counts), NULL, 0, {0}, {0}, 0, 0, 0, 0, 0, {0}, 0, {{0}, 0}, {{0}, 0}}
-/* clang-format on */
-
-/* A client counts so many names separately. The locks with further names share the counts of the
- * last name, which is "other". */
-#define ZKL_NAMES_MOST 100
-/* Of all counts: "", the names, "other". */
-#define ZKL_COUNTS_MOST (ZKL_NAMES_MOST + 2)
-
-/* The number of a name, for zkl_terms; that of "" is 0. ZKL_NO_MEMORY, ZKL_FORKED. */
-ZKL_API zkl_status zkl_name(zkl_client *client, const char *name, unsigned *number);
-
-typedef struct zkl_measures {
-    size_t size;
-    double oldest_wait, oldest_hold; /* the largest of all counts */
-    double validity;                 /* the least of all holds, in seconds */
-    size_t count;                    /* of names that have counts */
-} zkl_measures;
-#define ZKL_MEASURES_DEFAULTS                                                                      \
-    { sizeof(zkl_measures), 0, 0, 0, 0 }
-/* One moment's measures and stats, and the counts of the names, as many as there is room for, at
- * most ZKL_COUNTS_MOST. The names are valid until zkl_free. ZKL_OK, ZKL_BAD_ARGUMENT; ZKL_FORKED:
- * all are 0. */
-ZKL_API zkl_status zkl_client_measure(zkl_client *client, zkl_measures *measures, zkl_stats *stats,
-                                      zkl_counts *counts, size_t room);
-
-/* ---- events ---- */
-
-typedef enum zkl_event_kind {
-    ZKL_EVENT_GRANTED, /* contender `tag` holds; `token` */
-    /* contender `tag` no longer waits; `status`. ZKL_OK: its release is confirmed */
-    ZKL_EVENT_FAILED,
-    ZKL_EVENT_LOST,    /* contender `tag` held and no longer does; `status`, `token` */
-    ZKL_EVENT_REVOKED, /* somebody asks contender `tag` to release; `token` */
-    ZKL_EVENT_ANSWER,  /* query `tag` is answered; `status` */
-    ZKL_EVENT_CHANGED, /* node watch `tag` has a new state */
-    ZKL_EVENT_ENDED,   /* visit `tag` has ended (zklock_host.h) */
-    ZKL_EVENT_STATE,   /* the session's state changed; `state` */
-    ZKL_EVENT_LOG      /* lines wait in zkl_log_take */
-} zkl_event_kind;
-
-typedef struct zkl_event {
-    uint64_t serial; /* for zkl_forget */
-    uint64_t tag;    /* the host's own number for its subject */
-    int64_t token;   /* the fencing token; 0 where the kind has none */
-    zkl_status status;
-    zkl_event_kind kind;
-    zkl_state state; /* STATE: the session's */
-} zkl_event;
-
-/* The descriptor to poll for reading, until zkl_free. The host does not read from it: zkl_peek
- * does. In a forked child it is the parent's. */
-ZKL_API int zkl_fd(zkl_client *client);
-/* Copies the oldest event, which stays the oldest until zkl_forget: a host that is interrupted
- * while it handles the event finds it again. false: there is none. */
-ZKL_API bool zkl_peek(zkl_client *client, zkl_event *event);
-/* The host has handled the event. Does nothing if the engine has posted it again since, or if the
- * event went with its subject. */
-ZKL_API void zkl_forget(zkl_client *client, uint64_t serial);
-/* For a program without a loop: waits until the subject with that tag has an event, and takes it.
- * Events of other subjects keep their order. ZKL_OK; ZKL_TIMEOUT at the deadline; ZKL_CLOSED once
- * the client has ended; ZKL_FORKED; ZKL_BAD_ARGUMENT: `event` is NULL. One thread at a time reads
- * events, by zkl_wait or zkl_peek. */
-ZKL_API zkl_status zkl_wait(zkl_client *client, uint64_t tag, zkl_nanos deadline, zkl_event *event);
-/* Takes the oldest log line. `level` of zklock's own lines is "error" (refused credentials, the end
- * of a session that held something), "warn" (the rest), or "debug", which is a line of the trace;
- * `own`: the line is zklock's, not libzookeeper's. A condition of ours that repeats is one line a
- * minute at most, with the number of times. Losses are events. Paths in a line may have any bytes,
- * so escape it before you show it. Of a host that takes no lines the client keeps the latest 64,
- * and 1024 of the trace. false: there is none. */
-ZKL_API bool zkl_log_take(zkl_client *client, const char **level, bool *own, char *line,
-                          size_t size);
-
 /* ---- locks ---- */
+
+typedef enum zkl_kind {
+    ZKL_KIND_NONE, /* not a name of a known lock */
+    ZKL_KIND_LOCK, /* ours, Curator's, Go's: ...lock-0000000001; kazoo's: ...__lock__0000000001 */
+    ZKL_KIND_READ,
+    ZKL_KIND_WRITE,
+    ZKL_KIND_LEASE
+} zkl_kind;
+
+#define ZKL_KINDS (ZKL_KIND_LEASE + 1) /* the size of a table by kind */
 
 /* How this client's callers share one node in a line, on which they take turns. The sharing of the
  * latest join counts, also while the node is held: a longer stint lets the waiters behind the node
@@ -615,6 +387,53 @@ ZKL_API bool zkl_front_of(zkl_contender *contender, zkl_front *front);
  * of 7, behind db7:4242; it has waited for 2.0 s". Its words may change. Text of others is spelled:
  * `\x1b`. false: it does not wait. */
 ZKL_API bool zkl_why(zkl_contender *contender, char *text, size_t size);
+
+/* ---- events ---- */
+
+typedef enum zkl_event_kind {
+    ZKL_EVENT_GRANTED, /* contender `tag` holds; `token` */
+    /* contender `tag` no longer waits; `status`. ZKL_OK: its release is confirmed */
+    ZKL_EVENT_FAILED,
+    ZKL_EVENT_LOST,    /* contender `tag` held and no longer does; `status`, `token` */
+    ZKL_EVENT_REVOKED, /* somebody asks contender `tag` to release; `token` */
+    ZKL_EVENT_ANSWER,  /* query `tag` is answered; `status` */
+    ZKL_EVENT_CHANGED, /* node watch `tag` has a new state */
+    ZKL_EVENT_ENDED,   /* visit `tag` has ended (zklock_host.h) */
+    ZKL_EVENT_STATE,   /* the session's state changed; `state` */
+    ZKL_EVENT_LOG      /* lines wait in zkl_log_take */
+} zkl_event_kind;
+
+typedef struct zkl_event {
+    uint64_t serial; /* for zkl_forget */
+    uint64_t tag;    /* the host's own number for its subject */
+    int64_t token;   /* the fencing token; 0 where the kind has none */
+    zkl_status status;
+    zkl_event_kind kind;
+    zkl_state state; /* STATE: the session's */
+} zkl_event;
+
+/* The descriptor to poll for reading, until zkl_free. The host does not read from it: zkl_peek
+ * does. In a forked child it is the parent's. */
+ZKL_API int zkl_fd(zkl_client *client);
+/* Copies the oldest event, which stays the oldest until zkl_forget: a host that is interrupted
+ * while it handles the event finds it again. false: there is none. */
+ZKL_API bool zkl_peek(zkl_client *client, zkl_event *event);
+/* The host has handled the event. Does nothing if the engine has posted it again since, or if the
+ * event went with its subject. */
+ZKL_API void zkl_forget(zkl_client *client, uint64_t serial);
+/* For a program without a loop: waits until the subject with that tag has an event, and takes it.
+ * Events of other subjects keep their order. ZKL_OK; ZKL_TIMEOUT at the deadline; ZKL_CLOSED once
+ * the client has ended; ZKL_FORKED; ZKL_BAD_ARGUMENT: `event` is NULL. One thread at a time reads
+ * events, by zkl_wait or zkl_peek. */
+ZKL_API zkl_status zkl_wait(zkl_client *client, uint64_t tag, zkl_nanos deadline, zkl_event *event);
+/* Takes the oldest log line. `level` of zklock's own lines is "error" (refused credentials, the end
+ * of a session that held something), "warn" (the rest), or "debug", which is a line of the trace;
+ * `own`: the line is zklock's, not libzookeeper's. A condition of ours that repeats is one line a
+ * minute at most, with the number of times. Losses are events. Paths in a line may have any bytes,
+ * so escape it before you show it. Of a host that takes no lines the client keeps the latest 64,
+ * and 1024 of the trace. false: there is none. */
+ZKL_API bool zkl_log_take(zkl_client *client, const char **level, bool *own, char *line,
+                          size_t size);
 
 /* ---- queries: questions answered by one ANSWER event of `tag` ---- */
 
@@ -778,6 +597,22 @@ ZKL_API bool zkl_node_request_shortage(const zkl_node_request *request, char *te
  * may or may not be done: a read that the host asks for from now on shows which. */
 ZKL_API void zkl_node_request_drop(zkl_node_request *request);
 
+/* ---- node watches ---- */
+
+typedef struct zkl_node_watch zkl_node_watch;
+
+/* Watches a node: its data, or its children. An event CHANGED of `tag` says that there is a state
+ * to take: soon, and after each change. Without ZKL_OK there is no node watch:
+ * ZKL_TOO_MANY_WATCHES, ZKL_CLOSED, ZKL_FORKED, ZKL_NO_MEMORY, ZKL_BAD_ARGUMENT. */
+ZKL_API zkl_status zkl_look_at(zkl_client *client, const char *path, bool children, uint64_t tag,
+                               zkl_node_watch **node_watch);
+/* Takes the latest state, once. ZKL_OK: *content belongs to the host until zkl_content_free.
+ * ZKL_NO_NODE, ZKL_ACCESS_DENIED: it is NULL. false: nothing is new. */
+ZKL_API bool zkl_node_watch_take(zkl_node_watch *node_watch, zkl_status *status,
+                                 zkl_content **content);
+/* Ends the watch. */
+ZKL_API void zkl_node_watch_drop(zkl_node_watch *node_watch);
+
 /* ---- once: not again within some seconds, whichever client did it ---- */
 
 typedef struct zkl_once zkl_once;
@@ -804,21 +639,191 @@ ZKL_API double zkl_once_left(zkl_once *once);
 /* The host does not wait for the answer any more; a mark may still be written. */
 ZKL_API void zkl_once_drop(zkl_once *once);
 
-/* ---- node watches ---- */
+/* ---- counts: what a client has done, also for each name of locks ---- */
 
-typedef struct zkl_node_watch zkl_node_watch;
+#define ZKL_BUCKETS 16
 
-/* Watches a node: its data, or its children. An event CHANGED of `tag` says that there is a state
- * to take: soon, and after each change. Without ZKL_OK there is no node watch:
- * ZKL_TOO_MANY_WATCHES, ZKL_CLOSED, ZKL_FORKED, ZKL_NO_MEMORY, ZKL_BAD_ARGUMENT. */
-ZKL_API zkl_status zkl_look_at(zkl_client *client, const char *path, bool children, uint64_t tag,
-                               zkl_node_watch **node_watch);
-/* Takes the latest state, once. ZKL_OK: *content belongs to the host until zkl_content_free.
- * ZKL_NO_NODE, ZKL_ACCESS_DENIED: it is NULL. false: nothing is new. */
-ZKL_API bool zkl_node_watch_take(zkl_node_watch *node_watch, zkl_status *status,
-                                 zkl_content **content);
-/* Ends the watch. */
-ZKL_API void zkl_node_watch_drop(zkl_node_watch *node_watch);
+/* How often something took how long. A duration is in the first bucket whose bound (zkl_bound) it
+ * does not exceed. */
+typedef struct zkl_histogram {
+    uint64_t buckets[ZKL_BUCKETS]; /* each without those before it */
+    double sum;                    /* seconds */
+} zkl_histogram;
+
+/* The upper bound of a bucket, in seconds; that of the last is INFINITY, as for any larger
+ * number. */
+ZKL_API double zkl_bound(size_t bucket);
+
+/* What became of the work that a job or a once of the host protects. */
+typedef enum zkl_run {
+    ZKL_RUN_RAN,     /* it was begun */
+    ZKL_RUN_SKIPPED, /* a mark was found */
+    ZKL_RUN_FAILED,  /* one that was begun has failed; it counts as begun, too */
+    ZKL_RUN_END      /* none: how many there are */
+} zkl_run;
+
+/* "ran", "skipped" or "failed"; static, never NULL. "unknown" for any other number, such as
+ * ZKL_RUN_END. */
+ZKL_API const char *zkl_run_text(zkl_run run);
+
+#define ZKL_RUNS 8 /* the size of an array by run; those from ZKL_RUN_END on are 0 */
+
+typedef struct zkl_stats {
+    size_t size;
+    uint64_t acquired, released, timeouts, lost, revoked, abandoned, sessions, requests_sent;
+    uint64_t waiting, held; /* now */
+    /* nodes that the client polls, because there is no room for a watch on them */
+    uint64_t unwatched;
+    uint64_t handed;  /* of those acquired: granted on a shared node that was there */
+    uint64_t guarded; /* guarded writes (zkl_node_do_all with a contender) that were carried out */
+    uint64_t watches; /* of the host's (zkl_look_at): how many there are */
+    /* that the paths of ephemeral nodes have, with the chroot: of nodes that exist, are asked for,
+     * are in doubt, or wait to be deleted (zkl_config.node_bytes) */
+    uint64_t node_bytes;
+    uint64_t runs[ZKL_RUNS]; /* counted by the host: zklock_host.h */
+    double latency;          /* seconds that an answer of the leader or a quorum takes, smoothed */
+    /* from the join of each caller to its grant or its failure; and from each grant to the end of
+     * the hold */
+    zkl_histogram wait, hold;
+    zkl_histogram heartbeat; /* from each heartbeat to its answer */
+} zkl_stats;
+/* clang-format off */
+#define ZKL_STATS_DEFAULTS \
+    {sizeof(zkl_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0, \
+     {{0}, 0}, {{0}, 0}, {{0}, 0}}
+/* clang-format on */
+
+/* All counts since zkl_open. ZKL_OK, ZKL_BAD_ARGUMENT; ZKL_FORKED: all are 0. */
+ZKL_API zkl_status zkl_client_stats(zkl_client *client, zkl_stats *stats);
+
+/* How an acquire ends. */
+typedef enum zkl_result {
+    ZKL_RESULT_ACQUIRED,
+    ZKL_RESULT_TIMEOUT,
+    ZKL_RESULT_CANCELLED,
+    ZKL_RESULT_DISCONNECTED,
+    ZKL_RESULT_BUSY,
+    ZKL_RESULT_DEADLOCK,
+    ZKL_RESULT_CLOSED,
+    ZKL_RESULT_ERROR,
+    ZKL_RESULT_END /* none: how many there are */
+} zkl_result;
+
+/* "acquired", "timeout", ...; static, never NULL. "unknown" for any other number, such as
+ * ZKL_RESULT_END. */
+ZKL_API const char *zkl_result_text(zkl_result result);
+
+/* Why a hold was lost. */
+typedef enum zkl_loss {
+    ZKL_LOSS_NONE,
+    ZKL_LOSS_EXPIRED,  /* the session */
+    ZKL_LOSS_DELETED,  /* the node */
+    ZKL_LOSS_MAX_HOLD, /* the hold took too long */
+    ZKL_LOSS_END       /* none: how many there are */
+} zkl_loss;
+
+/* "none", "expired", ...; static, never NULL. "unknown" for any other number, such as
+ * ZKL_LOSS_END. */
+ZKL_API const char *zkl_loss_text(zkl_loss loss);
+
+/* The sizes of arrays by result and by reason; the counts from ..._END on are 0. */
+#define ZKL_RESULTS 16
+#define ZKL_LOSSES 8
+
+/* The counts of the locks with one name. */
+typedef struct zkl_counts {
+    size_t size;
+    const char *name; /* lives as long as the client; "": locks without a name */
+    uint64_t serial;  /* above that of every name that came earlier, in any client; "": 0 */
+    uint64_t ended[ZKL_RESULTS]; /* acquires, by result */
+    uint64_t lost[ZKL_LOSSES];   /* holds, by reason */
+    uint64_t waiting, held;      /* at present */
+    uint64_t standing_by;        /* at present: waits with terms->job, which `waiting` lacks */
+    /* seconds, of those without terms->job; 0: nobody waits, nothing is held */
+    double oldest_wait, oldest_hold;
+    uint64_t runs[ZKL_RUNS];
+    double last_run; /* seconds since 1970 by this machine's clock; 0: nothing has run */
+    zkl_histogram wait, hold;
+} zkl_counts;
+/* clang-format off */
+#define ZKL_COUNTS_DEFAULTS \
+    {sizeof(zkl_counts), NULL, 0, {0}, {0}, 0, 0, 0, 0, 0, {0}, 0, {{0}, 0}, {{0}, 0}}
+/* clang-format on */
+
+/* A client counts so many names separately. The locks with further names share the counts of the
+ * last name, which is "other". */
+#define ZKL_NAMES_MOST 100
+/* Of all counts: "", the names, "other". */
+#define ZKL_COUNTS_MOST (ZKL_NAMES_MOST + 2)
+
+/* The number of a name, for zkl_terms; that of "" is 0. ZKL_NO_MEMORY, ZKL_FORKED. */
+ZKL_API zkl_status zkl_name(zkl_client *client, const char *name, unsigned *number);
+
+typedef struct zkl_measures {
+    size_t size;
+    double oldest_wait, oldest_hold; /* the largest of all counts */
+    double validity;                 /* the least of all holds, in seconds */
+    size_t count;                    /* of names that have counts */
+} zkl_measures;
+#define ZKL_MEASURES_DEFAULTS                                                                      \
+    { sizeof(zkl_measures), 0, 0, 0, 0 }
+/* One moment's measures and stats, and the counts of the names, as many as there is room for, at
+ * most ZKL_COUNTS_MOST. The names are valid until zkl_free. ZKL_OK, ZKL_BAD_ARGUMENT; ZKL_FORKED:
+ * all are 0. */
+ZKL_API zkl_status zkl_client_measure(zkl_client *client, zkl_measures *measures, zkl_stats *stats,
+                                      zkl_counts *counts, size_t room);
+
+/* ---- paths, and the names of nodes ---- */
+
+/* The data that asks a node's owner to release. */
+#define ZKL_REVOKE "__REVOKE__"
+
+/* A child of a mutex's node: the time of its latest change is when a caller last completed the work
+ * that the mutex protects, and its data is that caller's token. Go's library can parse the name,
+ * and sorts the node behind all others. */
+#define ZKL_ONCE_NODE "once-2147483647"
+
+/* Identifies the owner of a node: 60 bits for the client, 60 for the node, of which the upper 20
+ * are zkl_terms.owner. The name contains them as a version 4 UUID. */
+typedef struct zkl_guid {
+    uint64_t client, number;
+} zkl_guid;
+
+/* Parses kind and sequence of a name that any compatible client has created. ZKL_KIND_NONE: not a
+ * lock's node, and *sequence is unchanged. */
+ZKL_API zkl_kind zkl_znode_parse(const char *name, int32_t *sequence);
+/* Parses the GUID of a name that zklock could have created. false: it is none. */
+ZKL_API bool zkl_znode_guid(const char *name, zkl_guid *guid);
+/* True if the servers accept all characters of the path. They read UTF-8 and accept no control
+ * characters, no private use, and nothing beyond U+FFEF, so no emoji. They would answer "bad
+ * arguments" for such a path, without naming it. */
+ZKL_API bool zkl_path_is_spelled(const char *path);
+/* True if the path is absolute and spelled, and no component is empty, "." or ".."; "/" is such a
+ * path. The functions that take a node's path answer ZKL_BAD_ARGUMENT for any other one. */
+ZKL_API bool zkl_path_is_valid(const char *path);
+/* True if the path is "/zookeeper" or below it: those nodes are the servers' own. No lock may be
+ * there, and no node that the host writes. */
+ZKL_API bool zkl_path_is_reserved(const char *path);
+/* True if a lock may have the path: it is valid, not "/" and not reserved; it has at most 4096
+ * bytes and 128 components, each of at most 255 bytes, and none of them is a name that
+ * zkl_znode_parse takes for a lock's node. The functions that take a lock's path answer
+ * ZKL_BAD_ARGUMENT for any other one. The chroot of the connect string does not count. */
+ZKL_API bool zkl_path_is_lock(const char *path);
+
+/* The use of a path. READ of a node: "/" and the servers' own nodes, too. CREATE: no node that
+ * would be one of a lock's. */
+typedef enum zkl_path_use {
+    ZKL_PATH_LOCK,
+    ZKL_PATH_READ,
+    ZKL_PATH_WRITE,
+    ZKL_PATH_CREATE,
+    ZKL_PATH_DELETE
+} zkl_path_use;
+
+/* Why a host should refuse a path that a user has written: a text that is never freed, or NULL. The
+ * bounds of a lock's path hold for every use, and for the path as the servers see it, with the
+ * chroot ("": none) before it. */
+ZKL_API const char *zkl_path_problem(const char *path, const char *chroot, zkl_path_use use);
 
 #ifdef __cplusplus
 }
