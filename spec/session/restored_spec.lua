@@ -7,7 +7,7 @@ local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local SESSION = 2 -- seconds
+local SESSION = 4 -- seconds
 local PATIENCE = wait.PATIENCE
 local PATH = "/restored/lock"
 
