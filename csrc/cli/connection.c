@@ -141,9 +141,12 @@ void cli_guard_free(cli_guard *guard) {
     *guard = (cli_guard){.count = 0};
 }
 
-/* A check of each node, then the operation; NULL: none. */
+/* A check of each node, then the operation; NULL: none. Then nothing is to be written, so it asks
+ * again if an answer is lost. */
 static zkl_status try(cli_connection *connection, const cli_guard *guard, const zkl_op *op) {
     const size_t count = guard->count + (op ? 1 : 0);
+    const zkl_nanos deadline = cli_connection_deadline(connection);
+    zkl_status status;
     if (guard->count == 0)
         return cli_connection_do(connection, op);
     zkl_op *ops = cli_memory_again(NULL, count, sizeof *ops);
@@ -152,12 +155,14 @@ static zkl_status try(cli_connection *connection, const cli_guard *guard, const 
             .size = sizeof(zkl_op), .kind = ZKL_OP_CHECK, .path = guard->nodes[i], .version = -1};
     if (op)
         ops[guard->count] = *op;
-    zkl_node_request_drop(connection->request);
-    connection->request = zkl_node_do_all(connection->client, ops, count, NULL, CLI_QUESTION,
-                                          cli_connection_deadline(connection), false);
+    do {
+        zkl_node_request_drop(connection->request);
+        connection->request =
+            zkl_node_do_all(connection->client, ops, count, NULL, CLI_QUESTION, deadline, false);
+        status = cli_connection_answer(connection, connection->request);
+    } while (status == ZKL_UNKNOWN && !op && zkl_now() < deadline);
     free(ops);
-    const zkl_status status = cli_connection_answer(connection, connection->request);
-    return status == ZKL_UNKNOWN && !op ? ZKL_TIMEOUT : status; /* nothing was to be written */
+    return status == ZKL_UNKNOWN && !op ? ZKL_TIMEOUT : status;
 }
 
 int cli_guard_do(cli_connection *connection, const cli_guard *guard, const zkl_op *op) {

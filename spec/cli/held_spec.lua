@@ -117,6 +117,15 @@ describe("below zklock run #once", function()
           held { hosts = silent.hosts })
       end)
 
+      it("asks again when the connection breaks before the answer", function()
+        wait.eventually(function() -- a busy machine needs more than a second to reconnect
+          local way = here:proxy()
+          way:lose_reply("multi")
+          local ended = held { hosts = way.hosts }
+          return ended.code == 0, ended.err
+        end)
+      end)
+
       it("ends with 77 when it may not read them", function()
         nodes = here.path .. "-shut/_c_" .. ("1"):rep(36) .. "-lock-0000000001"
         assert(here.tree:create(nodes, "", { parents = true, acl = { { perms = 31, scheme = "digest", id = "x:y" } } }))
