@@ -110,32 +110,41 @@ static bool is_of(int fd, uid_t owner) {
            (peer.uid == 0 || peer.uid == owner);
 }
 
-/* A stopped process that goes on is interrupted. */
-static bool reach(int fd, const struct sockaddr_un *address) {
-    while (connect(fd, (const struct sockaddr *)address, sizeof *address) != 0)
-        if (errno != EINTR)
-            return false;
-    return true;
+/* The next call waits until then, at most. false: the time is over. */
+static bool limit(int fd, int direction, zkl_nanos deadline) {
+    const zkl_nanos left = (deadline - zkl_now()) / 1000;
+    const struct timeval most = {.tv_sec = left / 1000000, .tv_usec = left % 1000000};
+    return left > 0 && setsockopt(fd, SOL_SOCKET, direction, &most, sizeof most) == 0;
 }
 
-static bool receive(int fd, struct held_message *message) {
-    ssize_t got;
-    do
+/* A stopped process that goes on is interrupted. */
+static bool reach(int fd, const struct sockaddr_un *address, zkl_nanos deadline) {
+    while (limit(fd, SO_SNDTIMEO, deadline)) {
+        if (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0)
+            return true;
+        if (errno != EINTR)
+            break;
+    }
+    return false;
+}
+
+static bool receive(int fd, struct held_message *message, zkl_nanos deadline) {
+    ssize_t got = -1;
+    while (limit(fd, SO_RCVTIMEO, deadline)) {
         got = recv(fd, message, sizeof *message, MSG_WAITALL);
-    while (got < 0 && errno == EINTR);
+        if (got >= 0 || errno != EINTR)
+            break;
+    }
     return got == (ssize_t)sizeof *message && message->version == HELD_MESSAGE_VERSION;
 }
 
 static bool converse(int fd, const char *directory, double *seconds) {
-    const struct timeval patience = {.tv_sec = PATIENCE};
-    const zkl_nanos asked = zkl_now();
+    const zkl_nanos asked = zkl_now(), deadline = asked + PATIENCE * ZKL_SECOND;
     struct sockaddr_un address;
     struct held_message message;
     uid_t owner;
     if (!is_trusted(directory, &owner) || !address_of(directory, &address) ||
-        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) != 0 ||
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) != 0 ||
-        !reach(fd, &address) || !is_of(fd, owner) || !receive(fd, &message))
+        !reach(fd, &address, deadline) || !is_of(fd, owner) || !receive(fd, &message, deadline))
         return false;
     const zkl_nanos left = message.left - (zkl_now() - asked);
     *seconds = left > 0 ? zkl_clock_seconds(left) : 0;

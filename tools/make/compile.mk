@@ -135,6 +135,7 @@ $(filter-out $(OF_MEMORY) %/flat_test,$(UNIT)): $(B)/libengine.a
 
 $(filter $(B)/unit/session_%,$(UNIT)): $(SESSION_WORLD_O)
 $(filter %/reaper_test,$(UNIT)): $(addprefix $(B)/engine/cli/,run/reaper.o run/page.o text.o)
+$(filter %/held_test,$(UNIT)): $(addprefix $(B)/engine/cli/,held.o options.o connection.o settings.o text.o)
 $(UNIT): $(B)/unit/%: $(B)/unit/%.o $(FAKE_O)
 	@echo "LD $@"
 	$Q$(LINK) -o $@ $(filter-out $(if $(filter %/flat_test,$@),$(INVARIANTS_O)),$(filter %.o,$^)) $(filter %.a,$^) $(LIBS)
