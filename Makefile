@@ -215,7 +215,7 @@ soak-lua: deps
 # of one Lua, and what goes by the clock for minutes
 slow_suites = \
 	'flood@$1=$(call lua,5.4,build) $(BUSTED) --tags=flood $(spec_options) $(spec_files)' \
-	'long@$5=$(call lua,5.4,build) $(BUSTED) --tags=long $(spec_options) spec/jobs' \
+	'long@$5=$(call lua,5.4,build) $(BUSTED) --tags=long $(spec_options) spec/jobs spec/cli' \
 	'hostile-asan@$2=$(call under_asan,$(call hostile_specs,build/asan))' \
 	'hostile-tsan@$2=$(call under_tsan,$(call hostile_specs,build/tsan))' \
 	'hostile-valgrind@$3=$(call hostile_specs,build,$(VALGRIND))' \

@@ -297,12 +297,13 @@ describe("zklock who #once", function()
       assert.equal("deep holds", reads(one))
     end)
 
-    it("asks for nothing while nothing changes", function()
+    --- One that shows a held lock, through a proxy, and has set its watches.
+    local function rests()
       hold(here.path, "me")
       local faulty = here:proxy()
       local one = follow("-z", faulty.hosts, here.path)
       assert.equal("me holds", reads(one))
-      wait.eventually(function() -- at first it sets its watches
+      wait.eventually(function()
         faulty:reset()
         assert.is_nil((one:read_line(1.5)))
         for _, entry in ipairs(faulty:log()) do
@@ -310,6 +311,16 @@ describe("zklock who #once", function()
         end
         return true
       end, wait.PATIENCE, "a time without a question about the lock")
+      return one, faulty
+    end
+
+    it("asks for nothing while nothing changes", function() rests() end)
+
+    it("does not read the line when the client has looked at it again in turn #long", function()
+      local one, faulty = rests()
+      wait.eventually(function() return faulty:counts().getChildren2 > 0 end, 2 * wait.PATIENCE, "a look in turn")
+      assert.is_nil((one:read_line(1.5)))
+      assert.equal(0, faulty:counts().getData)
     end)
 
     it("ends when its reader has gone", function()

@@ -72,8 +72,8 @@ static zkl_status watch(follower *f) {
     return status;
 }
 
-/* Drops the content: the follower reads the line anew. A watch whose content nobody takes says
- * after each reconnect that there is one. */
+/* Drops the content: the follower reads the line anew. The client looks in turn at all that it
+ * watches, and says each time that there is content which nobody has taken. */
 static void take_content(zkl_node_watch *watch) {
     zkl_status status;
     zkl_content *content = NULL;
