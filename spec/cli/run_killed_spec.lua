@@ -240,8 +240,9 @@ describe("zklock run #once", function()
   end)
 
   it("asks the command to end before it kills it, and ends with 75 although the command exits with 0", function()
-    local proxy = here:proxy()
-    local one = here:closes(command.start { "run", "--session", SESSION, env = { ZKLOCK_SERVERS = proxy.hosts },
+    local proxy = here:proxy() -- a busy shell needs some of the 2.4 seconds between TERM and KILL
+    local one = here:closes(command.start { "run", "--session", "12", "--grace", "3",
+      env = { ZKLOCK_SERVERS = proxy.hosts },
       here.path, "sh", "-c", "trap 'echo asked; exit 0' TERM; echo began; while :; do sleep 0.02; done" },
       function(process) process:kill() end)
     assert.equal("began", one:read_line(here.patience))
