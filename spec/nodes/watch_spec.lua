@@ -92,6 +92,61 @@ describe("a watch", function()
     assert.is_true(n > 20)
   end)
 
+  it("calls one function at a time, also if a hook polls before the call", function()
+    make("0")
+    local create, n, came = coroutine.create, 0
+    local jit = rawget(_G, "jit") -- compiled code does not look for hooks
+    if jit then jit.off() end
+    local other = here:connect()
+    local inside, most, calls, is_over = 0, 0, 0, false
+    assert(other:watch(path, function()
+      inside, calls = inside + 1, calls + 1
+      most = math.max(most, inside)
+      for _ = 1, 100 do -- in Lua 5.1 it cannot be suspended in the hook
+        if not is_over then assert(other:exists(path, here.patience)) end
+      end
+      inside = inside - 1
+    end))
+    local function change()
+      set("changed")
+      for _ = 1, 3 do assert(other:exists(path, here.patience)) end -- it knows of the change by then
+    end
+    -- At the n-th instruction of the callback's coroutine, and then at none any more.
+    local function with_hook(fn)
+      coroutine.create = create -- luacheck: ignore 122
+      local thread = create(fn)
+      local left = n
+      debug.sethook(thread, function()
+        left = left - 1
+        if left > 0 or coroutine.running() ~= thread then return end
+        debug.sethook(thread)
+        came = inside == 0
+        change()
+        change()
+      end, "", 1)
+      return thread
+    end
+    repeat
+      n, came, calls, is_over = n + 1, false, 0, false
+      coroutine.create = with_hook -- luacheck: ignore 122
+      set(tostring(n))
+      wait.eventually(function()
+        other:poll()
+        return calls > 0
+      end, here.patience, "the call")
+      coroutine.create = create -- luacheck: ignore 122
+      debug.sethook()
+      is_over = true
+      wait.eventually(function()
+        other:poll()
+        return inside == 0
+      end, here.patience, "its end")
+    until not came
+    if jit then jit.on() end
+    assert.equal(1, most)
+    assert.is_true(n > 20)
+  end)
+
   local ENDS = {
     closed = coroutine.close and function(kept) coroutine.close(kept.thread) end,
     dropped = function(kept)

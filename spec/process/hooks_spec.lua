@@ -1,7 +1,9 @@
 -- SPDX-License-Identifier: MIT
 --- A debug hook that raises, as Ctrl-C and sandboxes do: at each n-th instruction, and at each call and return, of what
 --- a script asks for. A hold that it never heard of is given back: when it is collected, or by a call after a second.
+--- And a hook that comes between two steps of the client, and calls it.
 
+local Callbacks = require "zklock.run.callbacks"
 local Deadlines = require "zklock.run.deadlines"
 local Dispatcher = require "zklock.run.dispatcher"
 local Hold = require "zklock.holds.hold"
@@ -288,5 +290,41 @@ describe("an error that a hook raises", function()
       }
     ]] }, { here.zk.hosts, path })
     assert.same({ 0, "true\n", "" }, { result.code, result.stdout, result.stderr })
+  end)
+end)
+
+--- A profiler's may; HAProxy's lets other tasks do so.
+describe("a hook that uses the client", function()
+  local here = fixture.new("/hooks-inside", { session_timeout = SESSION })
+  local client
+
+  before_each(function() client = here:connect() end)
+
+  it("leaves an alarm that it sets, too, set once", function()
+    local waits, moment, n, came = client.waits, core.now() + 1000, 0
+    repeat
+      n = n + 1
+      local alarm = Waits.new_alarm(function() end)
+      local function ring() waits:ring_at(moment, alarm) end
+      came = raising_hook.interrupt("zklock/run/waits.lua", n, ring, ring)
+      waits:call_off(alarm)
+      for _, waiter in ipairs(waits.deadlines.list) do assert.not_equal(alarm, waiter) end
+    until not came
+    assert.is_true(n > 3)
+  end)
+
+  it("leaves a callback that it queues again its arguments", function()
+    local callbacks, record, got, n, came = client.callbacks, Callbacks.new_call(false, false), {}, 0
+    local function callback(argument) got[#got + 1] = argument end
+    local function tell() callbacks:tell_again(record, callback, "argument") end
+    Callbacks.revoke(record)
+    repeat
+      n = n + 1
+      tell()
+      came = raising_hook.interrupt("zklock/run/callbacks.lua", n, tell, client.poll, client)
+      client:poll()
+    until not came
+    for _, argument in ipairs(got) do assert.equal("argument", argument) end
+    assert.is_true(#got >= n and n > 20)
   end)
 end)

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
---- A debug hook that raises in the middle of one file, as one does that bounds a script's time.
+--- A debug hook that comes in the middle of one file. It raises, as one does that bounds a script's time; or it does
+--- something else.
 local raising_hook = {}
 
 raising_hook.TEXT = "the hook"
@@ -7,18 +8,18 @@ raising_hook.TEXT = "the hook"
 -- Compiled code does not look for hooks.
 local jit = rawget(_G, "jit")
 
---- Calls `fn(...)`, and raises at the n-th instruction of this coroutine in the file whose path ends like that, once.
----@return boolean raised false: there were not so many
-function raising_hook.call(file, n, fn, ...)
-  local raised, thread = false, coroutine.running()
+--- Calls `fn(...)`, and `act()` at the n-th instruction of this coroutine in the file whose path ends like that, once.
+---@return boolean came false: there were not so many
+function raising_hook.interrupt(file, n, act, fn, ...)
+  local came, thread = false, coroutine.running()
   local function hook()
     local source = debug.getinfo(2, "S").source
     if source:sub(-#file) ~= file or coroutine.running() ~= thread then return end
     n = n - 1
     if n > 0 then return end
     debug.sethook()
-    raised = true
-    error(raising_hook.TEXT, 0)
+    came = true
+    act()
   end
   if jit then jit.off() end
   pcall(function(...)
@@ -27,7 +28,13 @@ function raising_hook.call(file, n, fn, ...)
   end, ...)
   debug.sethook()
   if jit then jit.on() end
-  return raised
+  return came
+end
+
+--- The same, but it raises.
+---@return boolean raised
+function raising_hook.call(file, n, fn, ...)
+  return raising_hook.interrupt(file, n, function() error(raising_hook.TEXT, 0) end, fn, ...)
 end
 
 return raising_hook

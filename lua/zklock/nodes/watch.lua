@@ -3,9 +3,12 @@
 --- is stopped, even if the script has dropped it.
 local Callbacks = require "zklock.run.callbacks"
 local check = require "zklock.base.check"
+local core = require "zklock.core"
 local errors = require "zklock.base.errors"
 local owner = require "zklock.owners.owner"
 local yields = require "zklock.base.yields"
+
+local quietly = core.quietly
 
 ---@class zklock.Watch
 ---@field private view userdata the engine's part
@@ -50,9 +53,10 @@ local function is_running(self)
 end
 
 --- If the former call did not return normally, the state it was called with still counts as
---- delivered.
+--- delivered. Another callback may have begun just before this one: a hook has polled, or HAProxy has
+--- suspended this one. That one delivers everything.
 local function begin(self)
-  if is_over(self) then return false end
+  if is_over(self) or is_running(self) then return false end
   local thread = coroutine.running()
   if self.called then self.view:told() end
   self.running, self.called = thread and owner.reference(thread) or true, false
@@ -65,6 +69,7 @@ local call
 ---@private
 function Watch:event()
   if is_running(self) or is_over(self) then return end
+  self.running = false -- nginx may use the coroutine of a former call again
   self.client.callbacks:tell_again(self.record, call, self)
 end
 
@@ -104,7 +109,7 @@ end
 
 --- The callback: delivers the latest state, and any state that arrives meanwhile.
 function call(self)
-  if not begin(self) then return end
+  if not quietly(begin, self) then return end
   local ok, err = pcall(tell_all, self)
   finish(self, ok)
   if not ok then error(err, 0) end

@@ -244,10 +244,10 @@ local function start(self, call)
   local former = go_in(thread)
   local ok, err = core.resume(thread, take_out, self, call, call.fn, unpack(call, 1, call.count))
   go_out(former)
-  if ok then return forget_arguments(call) end
+  if ok then return quietly(forget_arguments, call) end
   self.unsure = self.unsure or call.failed ~= false -- the next lines may raise
   if core.has_begun(thread, body, call.fn) then
-    forget_arguments(call)
+    quietly(forget_arguments, call)
     return fail(self, call, errors.traceback(thread, err))
   end
   quietly(take_back, self, call)

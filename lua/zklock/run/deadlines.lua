@@ -42,20 +42,6 @@ local function sink(list, count, place, waiter)
   put(list, place, waiter)
 end
 
-local function add(self, waiter, moment)
-  local count = self.count + 1
-  self.list[count] = waiter -- if this raises for want of memory, nothing has changed
-  self.count = count
-  waiter._deadlines, waiter._moment = self, moment
-  rise(self.list, count, waiter)
-end
-
---- Adds a waiter, which must not be in the heap.
----@param moment number when to wake it, on the clock of core.now()
-function Deadlines:add(waiter, moment)
-  quietly(add, self, waiter, moment)
-end
-
 local function remove(waiter)
   local self, place = waiter._deadlines, waiter._rank
   if not self then return end
@@ -69,6 +55,21 @@ local function remove(waiter)
   else
     sink(list, count - 1, place, last)
   end
+end
+
+local function add(self, waiter, moment)
+  remove(waiter)
+  local count = self.count + 1
+  self.list[count] = waiter -- if this raises for want of memory, it is in no heap
+  self.count = count
+  waiter._deadlines, waiter._moment = self, moment
+  rise(self.list, count, waiter)
+end
+
+--- Adds a waiter. If it is in a heap, it leaves that one first.
+---@param moment number when to wake it, on the clock of core.now()
+function Deadlines:add(waiter, moment)
+  quietly(add, self, waiter, moment)
 end
 
 --- Removes a waiter from its heap, if it is in one.

@@ -416,7 +416,6 @@ end
 
 --- Sets when the alarm fires, once.
 function Waits:ring_at(moment, alarm)
-  Deadlines.remove(alarm)
   add_deadline(self, alarm, moment)
 end
 
