@@ -109,6 +109,27 @@ describe("with luv", function()
     line:becomes(1)
   end)
 
+  it("a coroutine into whose wait a hook has raised leaves no timer for two others", function()
+    if not yields_across_pcall then return pending("in plain Lua 5.1 it ends with the error") end
+    local ended, raised
+    local function poll()
+      client:poll(0.001)
+      ended = ended + 1
+    end
+    local n = 0
+    repeat
+      n, ended = n + 1, 0
+      coroutine.wrap(function()
+        raised = raising_hook.call("zklock/loop/luv.lua", n, client.poll, client, 0.03)
+        ended = ended + 1
+      end)()
+      loop.run(function() return ended == 1 end)
+      for _ = 1, 2 do coroutine.wrap(poll)() end
+      loop.run(function() return ended == 3 end)
+    until not raised
+    assert.is_true(n > 10)
+  end)
+
   -- A script of its own, run to its end.
   local function run(code)
     return wait.run_lua(([[

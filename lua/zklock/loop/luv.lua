@@ -61,11 +61,9 @@ end
 --- The waiter no longer waits here.
 local function leave(waiter)
   quietly(waiting.remove, waiting, waiter)
-  waiter.thread = false
-  if waiter.timer then
-    put_back(waiter.timer)
-    waiter.timer = false
-  end
+  local timer = waiter.timer
+  waiter.thread, waiter.timer = false, false -- first: after an error this is called again
+  if timer then put_back(timer) end
 end
 
 --- Checks two waiters: nothing reports that a script has closed a waiter's coroutine.
