@@ -80,7 +80,7 @@ end
 --- Checks so many owners, each in turn, and gives back the holds of those that have ended.
 ---@param most number
 function Relays:reap(most)
-  if self.all.count > 0 then reap(self, most) end
+  if self.all.count > 0 then quietly(reap, self, most) end
 end
 
 --- The host's request has ended: gives back what it has taken over and not released.

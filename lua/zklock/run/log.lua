@@ -54,10 +54,14 @@ local function take(self)
   return level, line, own and "zklock" or "zookeeper"
 end
 
+local function begin(self)
+  self.running = owner.reference(coroutine.running())
+end
+
 --- A callback that hands over the lines of a trace, in order, one after the other. While the
 --- function waits, the engine keeps the latest lines and counts the others.
 function take_some(self)
-  self.running = owner.reference(coroutine.running())
+  quietly(begin, self)
   for _ = 1, MOST do
     local level, line, source = take(self)
     if not level then
