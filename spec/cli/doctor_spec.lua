@@ -239,8 +239,10 @@ describe("zklock doctor #once", function()
       finds(FINE, "ok       mark of --every: done at 2", path)
       assert(here.tree:set(path .. "/once-2147483647", "__REVOKE__"))
       finds(FINE, "ok       mark of --every: counts from 2", path)
-      assert(here.tree:set(path .. "/once-2147483647", "yesterday"))
-      finds(FAILURE, "failure  mark of --every: its data is no token: run --every ends with `wrong kind`", path)
+      for _, data in ipairs { "yesterday", "0", "-1", "007", "12\0", "9223372036854775808" } do
+        assert(here.tree:set(path .. "/once-2147483647", data))
+        finds(FAILURE, "failure  mark of --every: its data is no token: run --every ends with `wrong kind`", path)
+      end
     end)
   end)
 end)

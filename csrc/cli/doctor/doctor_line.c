@@ -141,12 +141,18 @@ static void examine_cost(cli_patient *patient, const contents *found, int32_t da
 
 /* ---- the mark ---- */
 
+/* As the engine has it: a number above 0 without leading zeros. */
+static bool is_token(const zkl_content *content) {
+    int64_t token;
+    return content->data[0] != '0' && cli_number_whole(content->data, 1, INT64_MAX, &token) &&
+           strlen(content->data) == content->length;
+}
+
 static void examine_mark(cli_patient *patient) {
     char when[CLI_TIME_TEXT];
     char *path = cli_memory_print("%s/" ZKL_ONCE_NODE, patient->path);
     const zkl_status status = cli_connection_read(&patient->connection, ZKL_OP_GET, path);
     const zkl_content *content = zkl_node_request_content(patient->connection.request, 0);
-    const size_t digits = status == ZKL_OK ? strspn(content->data, "0123456789") : 0;
     cli_output_time(when, (double)content->stat.mtime / 1e3);
     if (status != ZKL_OK)
         cli_finding(patient, CLI_WARNING, "mark of --every",
@@ -154,7 +160,7 @@ static void examine_mark(cli_patient *patient) {
     else if (strcmp(content->data, ZKL_REVOKE) == 0)
         cli_finding(patient, CLI_FINE, "mark of --every", NULL,
                     "counts from %s, when somebody wrote " ZKL_REVOKE " to it", when);
-    else if (digits == 0 || digits < content->length)
+    else if (!is_token(content))
         cli_finding(patient, CLI_FAILURE, "mark of --every",
                     "Delete it: the command is then due at once",
                     "its data is no token: run --every ends with `wrong kind`");
