@@ -69,6 +69,10 @@ prose() {
     find . -name '*.md' ! -path './build/*' ! -path './.git/*' -printf '%P\0' | xargs -0 lua5.4 tools/prose.lua
 }
 
+sentences() {
+    git ls-files -z '*.c' '*.h' '*.lua' '*.md' '*.sh' '*.mk' Makefile | xargs -0 lua5.4 tools/sentences.lua
+}
+
 # npm is no package that deps.sh installs: Debian's brings hundreds of others.
 workflows() {
     if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
@@ -99,6 +103,7 @@ done
 step 'Lua modules know what is below them, and write their own fields' lua5.4 tools/rooms.lua lua
 step 'no owner is compared by its __eq' lua5.4 tools/owners.lua lua
 step 'Markdown has lines of 100 columns and cells of 160' prose
+step 'a sentence names its subject, and begins with no Who or What' sentences
 step 'one version everywhere' lua5.4 tools/version.lua
 step 'the rockspecs are in step with the tree' lua5.4 tools/rockspec.lua
 step 'each source file names its licence' lua5.4 tools/licence.lua
