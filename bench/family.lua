@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What the other kinds cost, in round trips through a proxy that holds every byte back for 10 ms each way, in requests
+--- Costs of the other kinds, in round trips through a proxy that holds every byte back for 10 ms each way, in requests
 --- and in wake-ups that the server counts; Curator beside us where it has the same. Prints; asserts nothing.
 local measure = require "bench.measure"
 local neighbour = require "spec.support.neighbour"

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
---- What the measurements share.
+--- The part that the measurements share.
 local core = require "zklock.core"
 
 local measure = {}
 
---- What the proxy of a bench holds every byte back, each way; seconds.
+--- How long the proxy of a bench holds every byte back, each way; seconds.
 measure.DELAY = 0.010
 
 --- The middle of a list, which is sorted then.
@@ -37,7 +37,7 @@ end
 
 local TICKS = 100 -- the kernel's, a second
 
---- What these processes have used of the processor so far, in seconds.
+--- The processor time that these processes have used so far, in seconds.
 ---@param pids integer[]
 function measure.processor_time(pids)
   local sum = 0

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What one process pays, against a server on the same machine without a proxy: calls without traffic, many locks, many
+--- Costs of one process, against a server on the same machine without a proxy: calls without traffic, many locks, many
 --- waiters, and the memory of each. Prints; asserts nothing.
 local core = require "zklock.core"
 local measure = require "bench.measure"
@@ -20,7 +20,7 @@ end
 
 local TIMES = 2e5
 
---- What each of TIMES takes that fn does. The best of some runs: what others do on the machine only adds to it.
+--- The time of one of the TIMES rounds of fn. The best of some runs: what others do on the machine only adds to it.
 local function nanoseconds(fn)
   local best = math.huge
   for _ = 1, 20 do best = math.min(best, timed(fn)) end
@@ -147,7 +147,7 @@ local function rss()
   end
 end
 
---- What malloc has given to C and not got back, in all threads. LuaJIT's own memory is none of that.
+--- The bytes that malloc has given to C and not got back, in all threads. LuaJIT's own memory is none of that.
 local allocated
 if rawget(_G, "jit") then
   local ffi = require "ffi"

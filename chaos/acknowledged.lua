@@ -113,7 +113,7 @@ local function report(struck, writes, unknown, found)
     writes, unknown, found))
 end
 
---- Who was what when it was found, and how far each had come.
+--- Each server's role when something was found, and how far it had come.
 local function tell_roles(cluster)
   for n = 1, 3 do
     local answer = cluster.servers[n]:four_letter "srvr" or ""

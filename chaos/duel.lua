@@ -25,7 +25,7 @@ local function eventually(run, seconds, look, otherwise)
   try()
 end
 
---- Whom of the servers it is to strike, and where the second one is to be.
+--- The server to strike, and the server of the second sentry.
 local function choose(cluster, which)
   local victim, other
   for n in ipairs(cluster.servers) do

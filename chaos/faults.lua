@@ -2,7 +2,7 @@
 --- How each kind of fault of the schedule is done. A deed counts one for each thing that it broke.
 --
 -- A fault that finds nothing to break (a rule whose request never came, an empty path, a session that was over) does
--- not count. What lasts is healed through `run:later`.
+-- not count. A fault that lasts is healed through `run:later`.
 
 local duel = require "chaos.duel"
 
@@ -13,7 +13,7 @@ local LEADER_TRIES, LEADER_PAUSE = 20, 0.25 -- an election may be under way
 
 local deeds = {}
 
---- Who is inside at the path that is aimed at, or at the next one with anybody inside: the number of that worker.
+--- The number of the worker inside at the path that is aimed at, or at the next one with anybody inside.
 local function holder(run, aim)
   local places = run.testbed.places
   for i = 0, #places - 1 do
@@ -151,7 +151,7 @@ end
 
 deeds.duel_depose, deeds.duel_half_stop, deeds.duel_shorten = duel.fight, duel.fight, duel.fight
 
---- Whom of the servers it is to strike, if that can be told now.
+--- The servers to strike, if that can be told now.
 ---@param whole boolean? not before all of them serve
 local function choose(cluster, which, whole)
   local leader, follower
@@ -203,7 +203,7 @@ end
 ---@param run table of `chaos.run`: testbed, crew, `count(kind, n)`, `later(seconds, fn, idle)`
 function faults.inject(run, fault) deeds[fault.kind](run, fault) end
 
---- What the proxies' rules have struck so far.
+--- How often the proxies' rules have struck so far, by kind.
 ---@return table<string, integer>
 function faults.strikes(run)
   local sum = {}

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What the resources compare: a hold's token and its turn in one number. Of a fair lock the turn is 0.
+--- The number that the resources compare: a hold's token and its turn in one. Of a fair lock the turn is 0.
 
 local fence = {}
 

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What happened when: the faults of a run, and what the resources wrote down beside them. All moments are microseconds
+--- A timeline: the faults of a run, and what the resources wrote down beside them. All moments are microseconds
 --- of one clock.
 
 local uv = require "luv"
@@ -56,7 +56,7 @@ function record:around(place, number)
   return written(in_order(list))
 end
 
---- What a worker did last, wherever that was, and what was done to it.
+--- The last steps of a worker, wherever they were, and the faults that it may have met.
 ---@param places table[]
 ---@param worker string its name
 ---@return string[]

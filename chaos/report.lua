@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What a run came to: its figures, what was demanded of it, and what one needs to find out why it failed.
+--- The outcome of a run: its figures, what was demanded of it, and what one needs to find out why it failed.
 
 local report = {}
 
@@ -105,7 +105,7 @@ local function demand_of_jobs(found, demand)
   demand("an epoch was written, and none fell", found.written > 0 and #found.epochs == 0)
 end
 
---- What must be true of every run. Prints it, and if it is not, the history.
+--- The demands on every run. Prints them, and if one is not met, the history.
 ---@return boolean good
 function report.check(run, verdict)
   local team, minutes, passed, failed = run.crew, run.minutes * run.share, 0, 0

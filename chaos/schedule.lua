@@ -10,7 +10,7 @@ local strangers = require "chaos.strangers"
 
 local schedule = {}
 
---- What a run has, unless somebody says otherwise.
+--- The cast of a run, unless its caller names another.
 schedule.CAST = {
   workers = 8, proxies = 6, sentries = 3, session_timeout = 2, permits = 2,
   paths = { "mutex", "mutex", "mutex", "mutex", "mutex", "rwlock", "semaphore" },
@@ -78,8 +78,8 @@ local KINDS = {
   { "stranger", 60, "path", 0, stranger },
 }
 
--- What happens to the servers, one thing after another, the first first: kind, server, weight, longest; and how long at
--- least. In a duel (chaos.duel) a sentry holds there.
+-- The faults of the servers, one after another, beginning with the first: kind, server, weight, longest; and how long
+-- at least. In a duel (chaos.duel) a sentry holds there.
 local SERVER_KINDS = {
   { "server_kill", "leader", 5, 2 },
   { "server_kill", "follower", 5, 2 },

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What a worker does: takes locks in every way there is, uses what they protect, and notes what should not be.
+--- A worker's task: it takes locks in every way there is, uses what they protect, and notes what should not be.
 --
 -- Loaded by the worker's process; each call is one shift, ordered by `chaos.crew`. Between two shifts the client, with
 -- what it may still have to clear away, and the links to the resources stay. An owner is named WORKER/LANE, one with N
@@ -231,7 +231,7 @@ end
 ---------------------------------------------------------------------------------------------------------------
 -- At the resource
 
---- One step, as users are told to make it: not without looking. What the owner is sure of goes along.
+--- One step, as users are told to make it: not without looking. The time for which the owner is sure goes along.
 ---@param hold table { lock = or lease, who = its owner, lane =, token =, fence =, way =, call =, session = in which it
 ---  was granted }
 ---@return boolean? accepted nil: it does not hold, or cannot be sure
@@ -295,7 +295,7 @@ local function some_pace()
   return me.draw:integer(2, 5), 0.8
 end
 
---- What the resource compares. A hold that is lost by now has no turn any more, and takes no step.
+--- The number that the resource compares. A hold that is lost by now has no turn any more, and takes no step.
 local function fence_of(lock, who, token)
   local turn = lock.turn and lock:turn(who) or 0
   if turn >= fence.TURNS then complain("turn %d on one place", turn) end

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What a run stands on: three servers, fault proxies before them and between them, a resource for each path, the
+--- The testbed of a run: three servers, fault proxies before them and between them, a resource for each path, the
 --- operator.
 
 local codec = require "spec.support.codec"

@@ -49,7 +49,7 @@ local function show()
   for _, one in ipairs(all) do say("%-7s %s", one.name, last_line(one)) end
 end
 
---- What is wrong with it, in a sentence; nil: nothing.
+--- Its failure, in a sentence; nil: none.
 local function verdict(one)
   local said = one.process:stdout() .. one.process:stderr()
   if one.process:is_running() then return "it did not end: " .. said end

@@ -22,9 +22,9 @@ local PERIOD = 2 -- seconds between two looks
 local PROGRESS = 10
 local CUTS = 30 -- seconds from one cut of all links to the next; their sessions go on
 local CLIENTS = 20
---- What is made once (compiled code, pools) is made by then: the first part of the run is no measure.
+--- Things that are made once (compiled code, pools) are made by then: the first part of the run is no measure.
 local WARM = { rss = 0.4, fds = 0.1, threads = 0.1 }
---- What one worker of nginx, and one process of plain Lua, do in ten minutes or more, at least; in less time as much
+--- The least that one worker of nginx, and one process of plain Lua, do in ten minutes or more; in less time as much
 --- less.
 local WANTED = { requests = 100000, locks = 30000, callbacks = 20000, timers = 5000, turns = 2000 }
 

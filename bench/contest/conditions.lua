@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What a peer's lock can do, each tried: no cell of the table is hearsay.
+--- The abilities of a peer's lock, each tried: no cell of the table is hearsay.
 
 local loop = require "spec.support.loop"
 local wait = require "spec.support.wait"

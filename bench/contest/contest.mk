@@ -35,7 +35,7 @@ $(CONTEST)/Contest.class: $(CONTEST_C)/Contest.java
 	@mkdir -p $(@D) && echo "JAVAC $@"
 	$Qjavac -Xlint:all,-path -Werror -d $(@D) -cp $(JARS) $<
 
-# What of it `make test` looks at needs no server but ZooKeeper.
+# The part of it that `make test` looks at needs no server but ZooKeeper.
 contest-spec: $(CONTEST)/flock
 
 # In memory, so that no server waits for a disk.

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What a peer's lock costs: alone, handed over, many at a time, and when many want it.
+--- The costs of a peer's lock: alone, handed over, many at a time, and when many want it.
 
 local crew = require "bench.contest.crew"
 local measure = require "bench.measure"

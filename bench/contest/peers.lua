@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- Who takes part: one line a peer.
+--- The peers that take part, one line each.
 --
 --   id       in file names and as a worker's first word          title    in tables
 --   family   which servers (servers.lua)                         program  in build/contest, or a command (crew.lua)

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What the plays of one flash sale say together: a race is won in one of them and lost in another.
+--- A summary of the plays of one flash sale: a race is won in one of them and lost in another.
 
 local cost = require "bench.contest.cost"
 
@@ -61,7 +61,7 @@ end
 
 local function told(one) return one.sure == "no" end
 
---- What the old holder was told before it wrote, and what became of its write, where another one was there by then.
+--- Whether the old holder was told before it wrote, and its write refused, where another one was there by then.
 local function told_and_taken(list, parts)
   local late = {}
   for _, one in ipairs(list) do

@@ -5,7 +5,7 @@
 --                            AGAIN=lots: only the tables of many locks, in place of those of the run before
 --
 -- First what it costs, one peer after another, in an order that alternates; then the flash sales, several at a time,
--- since they mostly wait for expiries. What was measured goes to build/contest/results, the tables to the terminal,
+-- since they mostly wait for expiries. The measurements go to build/contest/results, the tables to the terminal,
 -- and, when all took part, into docs/internals/contest.md.
 
 local codec = require "spec.support.codec"

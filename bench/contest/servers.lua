@@ -144,7 +144,7 @@ local function new_redis(words)
   return one
 end
 
---- What a Redis server answers to one line: the first line, or the whole bulk; nil if it is not there.
+--- A Redis server's answer to one line: the first line, or the whole bulk; nil if it is not there.
 function servers.redis(number, line)
   local link = socket.tcp()
   link:settimeout(2)
@@ -190,7 +190,7 @@ function redis:pids()
   return pids
 end
 
---- What a script calls counts as commands, too; what was read from clients does not.
+--- Redis counts the calls of a script as commands, too, but not as reads from clients.
 function redis:counts()
   local sum = 0
   for _, one in ipairs(self.all) do

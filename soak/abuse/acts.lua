@@ -263,7 +263,7 @@ function acts.any(world)
   if known and not ok and not raised.is_ours(err) then error(err, 0) end
 end
 
---- What the main program, and owners with a name, still hold.
+--- Releases the locks that the main program, and owners with a name, still hold.
 function acts.release_all(world)
   local client = world.client
   local locks = {}

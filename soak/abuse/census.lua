@@ -83,7 +83,7 @@ local function sum(counts)
   return entries
 end
 
---- What has grown, in words; nil: nothing.
+--- The growth, in words; nil: none.
 function census.grown(before, after)
   for t, now in pairs(after) do
     local was = before[t]

@@ -11,7 +11,7 @@ local raised = require "soak.abuse.raised"
 local zklock = require "zklock"
 
 local hosts, root, length, seed = arg[1], arg[2], tonumber(arg[3]), tonumber(arg[4])
---- What is made once is made in the first part of the time.
+--- Things that are made once are made in the first part of the time.
 local WARM = 0.3
 local ROUNDS = 12
 local PATIENCE = 30 -- seconds
@@ -52,13 +52,13 @@ end
 
 local jit = rawget(_G, "jit")
 
---- What LuaJIT has compiled is memory of Lua's.
+--- The code that LuaJIT has compiled is memory of Lua's.
 local function collect()
   if jit then jit.flush() end
   for _ = 1, 4 do collectgarbage() end
 end
 
---- Who holds, as far as the module knows.
+--- The holders, as far as the module knows.
 local function holders(client)
   local list = {}
   for _, hold in ipairs(client.holds.all.list) do

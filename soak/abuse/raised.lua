@@ -23,7 +23,7 @@ function raised.any()
   return KINDS[math.random(#KINDS)]()
 end
 
---- What becomes of those that are no texts.
+--- The texts that stand for errors that are no texts.
 local UNSPOKEN = { "^nil$", "^<no error object>$", "^false$", "^42$", "^%(error object is a %a+ value%)$",
   "^%(an error that cannot be told%)$", "error in error handling$", -- a hook came into a handler
   "cannot be loaded: " } -- or while connect looked for its loop

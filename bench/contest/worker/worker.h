@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a peer of the contest has to be able to do, and what worker.c makes of it: a program that is driven by lines. */
+/* The functions of a peer of the contest. worker.c makes them a program that is driven by lines. */
 #ifndef WORKER_H
 #define WORKER_H
 

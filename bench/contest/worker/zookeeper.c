@@ -247,7 +247,7 @@ enum outcome peer_release(void *lock) {
     return leave(lock, now_ms() + 1000);
 }
 
-/* What the library says of the session is all that there is. */
+/* The library's view of the session is all that there is. */
 int peer_held(void *lock) {
     struct lock *self = lock;
     return zookeeper_is_up(self->client->link, self->session);
