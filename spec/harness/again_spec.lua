@@ -14,7 +14,7 @@ local HEAD = [[
 ]]
 
 describe("spec/support/again.lua #once", function()
-  --- What busted says of these tests, and its exit status.
+  --- Busted's output for these tests, and its exit status.
   local function run(tests)
     local file = folder.file("planted_spec.lua", HEAD .. tests)
     local which = process.spawn { "sh", "-c", "command -v busted" }

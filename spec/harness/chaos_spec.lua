@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What `make chaos` rests on: a seed gives one schedule, a lost waiter is told from a stopped one, operators say what
+--- `make chaos` rests on this: a seed gives one schedule, a lost waiter is told from a stopped one, operators say what
 --- they take away, and what went before a failure is there to be read.
 
 local uv = require "luv"
@@ -525,7 +525,7 @@ describe("chaos's record #once", function()
 end)
 
 describe("chaos's report #once", function()
-  --- What it prints of a run that was good but for these changes, and whether it finds it good.
+  --- Whether it finds a run good that was good but for these changes, and its output.
   local function check(change)
     local kept = record.new()
     kept:fault("cut, proxy %d", 2)

@@ -35,7 +35,7 @@ describe("make coverage #once", function()
     return one:stdout() .. one:stderr(), code
   end
 
-  --- What it says of that list, after the program has run with that number.
+  --- Its output for that list, after the program has run with that number.
   local function coverage(reasons, number, transitions)
     file.write(toy .. "/spec/uncovered.txt", reasons)
     file.write(toy .. "/build/transitions", transitions or TRANSITIONS)

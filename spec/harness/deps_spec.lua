@@ -8,7 +8,7 @@ local wait = require "spec.support.wait"
 local PATIENCE = wait.PATIENCE
 local NGINX, OTHER = "nginx start", "--quiet cron.service start"
 
--- What apt-get would do to services, told by the policy; then it ends, or is killed with all who wait for it.
+-- An apt-get that asks the policy what it may do to services; then it ends, or is killed with all who wait for it.
 local APT_GET = [[
 #!/bin/sh
 case " $* " in

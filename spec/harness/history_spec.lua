@@ -54,7 +54,7 @@ end
 --- Python takes its time to start, so one judges all planted worlds: each is a run of one file.
 local worlds, said, code = {}, nil, nil
 
---- What is said of a world; "" if that is nothing.
+--- The judge's lines about a world; "" if there are none.
 local function said_of(seed)
   if not said then said, code = judge(write(table.concat(worlds))) end
   local lines = {}

@@ -110,8 +110,8 @@ describe("the judge", function()
     assert_sound("9 b void +;" .. sure .. "5 a/1 lost +;9 b/1 leave + 17 30;", { faults = true })
   end)
 
-  -- What is wrong, the log (";" ends a line, "+" stands for accepted, "-" for refused), what the judge says first, how
-  -- the run was.
+  -- Rows: what is wrong, the log (";" ends a line, "+" stands for accepted, "-" for refused), what the judge says
+  -- first, how the run was.
   local seeded = {
     { "a smaller token that enters", "9 b enter +;9 b leave +;5 a enter +;5 a leave +;", "token 5 accepted after 9" },
     { "a smaller token that writes", overtaken .. "5 a write +;5 a lost +;9 b leave +;", "write.* after 9", FAULTS },

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What the Makefile says of itself: which goals there are, and which of them install packages.
+--- The Makefile's account of itself: which goals there are, and which of them install packages.
 
 local file = require "spec.support.file"
 local folder = require "spec.support.folder"

@@ -53,7 +53,7 @@ int main(void) {
 }
 ]]
 
--- What is asked for is only looked at when it is told to.
+-- The simulation looks at the price only when it is told to.
 local SIMULATION = [[
 #include <string.h>
 int price(int);

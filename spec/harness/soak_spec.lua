@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
---- What the soaks share.
+--- The checks that the soaks share.
 
 local process = require "spec.support.process"
 
 describe("a soak's checks #once", function()
-  --- What the script prints, and its exit status.
+  --- The script's output, and its exit status.
   local function run(script)
     local one = process.spawn { "lua5.4", "-e", 'local checks = require "soak.checks" ' .. script,
       env = { LUA_PATH_5_4 = "./?.lua", LD_PRELOAD = false } }

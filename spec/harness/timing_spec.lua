@@ -7,7 +7,7 @@ local process = require "spec.support.process"
 local BOUND, SLEEP, PORT = "a time that has passed has an upper bound", "a sleep waits", "a port is drawn"
 
 describe("tools/timing.lua #once", function()
-  --- What it says of a spec with these lines, and its exit status.
+  --- Its output for a spec with these lines, and its exit status.
   local function check(...)
     local specs = folder.new("specs")
     local file = assert(io.open(specs .. "/planted_spec.lua", "w"))

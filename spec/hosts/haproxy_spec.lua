@@ -15,7 +15,7 @@ local wait = require "spec.support.wait"
 local TREE, ROOT = uv.cwd(), "/shop/haproxy"
 local CFG, SHOP = "examples/hosts/haproxy/haproxy.cfg", TREE .. "/examples/hosts/haproxy/shop.lua"
 
---- What finds zklock, before HAProxy loads a file.
+--- The directives that find zklock, before HAProxy loads a file.
 local PATHS = ([[
   nbthread 2
   lua-prepend-path @/lua/?.lua

@@ -11,7 +11,7 @@ local MACHINES = 10
 local EVERY = 5 -- seconds
 local HOUR = 3600
 local WRONG = 3 -- the server whose clock is wrong. It becomes the leader whenever it can: its number is the largest
---- What libfaketime may be off by.
+--- The error of libfaketime, at most.
 local NEARLY = 0.1
 local PATIENCE = wait.PATIENCE
 

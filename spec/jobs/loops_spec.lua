@@ -16,7 +16,7 @@ local function pack(...) return { n = select("#", ...), ... } end
 for _, make in ipairs(real_loops.all()) do
   local loop = make()
 
-  --- What fn returns, called in a coroutine of the loop, while the loop turns.
+  --- The results of fn, called in a coroutine of the loop, while the loop turns.
   local function call(fn)
     local results
     loop.spawn(function() results = pack(fn()) end)

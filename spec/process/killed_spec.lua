@@ -37,7 +37,7 @@ describe("a process that is killed #slow", function()
   end
 
   -- The clock here is the servers' own: a session that says its last word a tick after the kill ends a timeout and up
-  -- to a tick later. What is gone before that is gone in time, however busy this machine is.
+  -- to a tick later. A node that is gone before that is gone in time, however busy this machine is.
   it("is gone, by the servers' clock, within its session timeout and two ticks, and the next is served", function()
     local victim, heir = hire(2), hire(20)
     local token, inside = goes_in(victim, "victim")

@@ -290,7 +290,7 @@ static void settle(session *s) {
     await_answer();
 }
 
-/* What was told at once is in an order that is the server's secret. */
+/* The order of what was told at once is the server's secret. */
 static void tell(session *s, bool sorted) {
     if (sorted)
         qsort(s->said, s->count, sizeof *s->said, by_name);
@@ -301,7 +301,7 @@ static void tell(session *s, bool sorted) {
     s->count = 0;
 }
 
-/* What a session is told of its own end may come through before its connection goes, or not. */
+/* The news of a session's own end may come through before its connection goes, or not. */
 static void forget(session *s) {
     while (s->count > 0)
         free(s->said[--s->count]);
@@ -528,7 +528,7 @@ static int ask_unwatch(session *s, const char *path) {
 
 enum { ANYTHING = 22, READS = 7, READS_LAST = 13 };
 
-/* What is written waits for the leader, who is not heard. */
+/* A write waits for the leader, who is not heard. */
 static unsigned any_question(const session *s) {
     return is_held_back(s) ? READS + any(READS_LAST - READS) : any(ANYTHING);
 }

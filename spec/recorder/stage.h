@@ -18,7 +18,7 @@ const char *stage_host(int server);
 void stage_hold(bool held);
 /* The calls that follow are that session's. */
 void stage_as(int session);
-/* What callbacks write is written between these two; the second wakes who waits. */
+/* Callbacks write between these two; the second wakes the one that waits. */
 void stage_lock(void);
 void stage_unlock(void);
 /* Until then; false: it does not come to be. */

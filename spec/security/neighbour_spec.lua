@@ -93,7 +93,7 @@ describe("a neighbour #once", function()
     return true
   end
 
-  --- What is done to the holder must be seen there; what is not must leave him as he is.
+  --- The holder must see an attack that succeeds; one that fails must leave it as it is.
   local attacks = {
     ["sees its nodes"] = function(at)
       return tries(at, function() return neighbour:children(at.path) end)

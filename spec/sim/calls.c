@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What clients ask of a handle. */
+/* The requests that clients make of a handle. */
 #include "handle.h"
 
 #include <string.h>

@@ -269,7 +269,7 @@ void sim_clerk_trouble(sim_caller *c) {
         cut_off(c->host, sim_once_in(2) ? CUT_WITHIN : 4 * CUT_WITHIN);
 }
 
-/* Who may not count makes a node. */
+/* A caller that may not count makes a node. */
 static void make_held(sim_caller *c) {
     char data[32], path[PATH_SIZE];
     const unsigned serial = intend_held(c);
@@ -305,7 +305,7 @@ static uint64_t count_in(const zkl_content *content) {
     return space ? strtoull(space, NULL, 10) : 0;
 }
 
-/* Who holds goes on, as far as the answer lets him. */
+/* A holder goes on, as far as the answer lets it. */
 static void count_further(sim_caller *c, const sim_node_request *e, zkl_status status,
                           const zkl_content *content) {
     if (!c->is_granted || c->is_released || c->losses)
@@ -566,7 +566,7 @@ bool sim_clerk_is_idle(const sim_host *host) {
     return !host->requests;
 }
 
-/* Whom the servers have refused is shown nothing any more. */
+/* A client that the servers have refused is shown nothing any more. */
 bool sim_clerk_is_current(const sim_host *host) {
     if (zkl_client_state(host->client) == ZKL_STATE_AUTH_FAILED)
         return true;

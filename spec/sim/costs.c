@@ -26,7 +26,7 @@ static const sim_op columns[] = {OP_CREATE, OP_DELETE, OP_SET,  OP_MULTI,   OP_S
                                  OP_GET,    OP_EXISTS, OP_LIST, OP_GET_ACL, OP_UNWATCH};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-/* What one history, or all of them, have asked for. */
+/* The costs of one history, or of all of them. */
 typedef struct costs {
     uint64_t asked[COLUMNS], grants, losses;
     zkl_nanos lasted;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who leads, and who gives up. */
+/* Elections: who leads, and who gives up. */
 #include "server.h"
 #include "base/list.h"
 
@@ -40,7 +40,7 @@ static bool can_vote(const sim_server *at) {
            at->rests_until <= sim_now;
 }
 
-/* What the former leader had proposed: some of it had reached who leads now. */
+/* The former leader's proposals: some of them had reached the one that leads now. */
 static void settle_proposals(sim_server *leader) {
     bool reached = true;
     while (sim_ensemble.first) {

@@ -28,7 +28,7 @@ extern void (*sim_session_ended)(const sim_session *session);
 
 /* ---- a client's side of a connection ---- */
 
-/* What its client hears; the message is the ensemble's. SAY_END: the server has hung up. */
+/* Its client hears a message, which is the ensemble's. SAY_END: the server has hung up. */
 typedef void sim_hear(void *client, const sim_message *message);
 
 /* NULL: refused. The server hears of it with the first message. */
@@ -39,7 +39,7 @@ void sim_socket_distance(sim_socket *socket, zkl_nanos distance);
 void sim_send_connect(sim_socket *socket, int64_t session, zkl_nanos timeout, int64_t zxid,
                       void *owner);
 void sim_send(sim_socket *socket, sim_request *request);
-/* The client hangs up. What it has sent may arrive or not, unless `whole`: then it does. */
+/* The client hangs up. Messages it has sent may arrive or not, unless `whole`: then they do. */
 void sim_hang_up(sim_socket *socket, bool whole);
 
 /* ---- what happens to servers ---- */
@@ -53,9 +53,9 @@ void sim_server_crash(int server, bool machine);
 void sim_server_restart(int server);
 void sim_server_stop(int server, zkl_nanos until);
 void sim_server_isolate(int server, zkl_nanos until);
-/* What goes from the leader to that follower, or back, is slow. */
+/* Messages from the leader to that follower, or back, are slow. */
 void sim_server_lag(int server, zkl_nanos until, bool back);
-/* What the follower is told to be committed it carries out then; it takes sessions meanwhile. */
+/* The follower carries commits out only then; it takes sessions meanwhile. */
 void sim_server_lag_behind(int server, zkl_nanos until);
 void sim_server_hurry(int server); /* no more */
 /* All sockets at that server, or (owner) of that client, are cut, or slow one way. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the fake servers check fails as everything does here. */
+/* A check of the fake servers fails as everything does here. */
 #include "check.h"
 
 #include "sim.h"

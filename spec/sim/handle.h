@@ -9,7 +9,7 @@
 
 #include <zookeeper/zookeeper.h>
 
-/* What the completion thread has to call back, in order. */
+/* A result or an event that the completion thread has to call back with, in order. */
 typedef struct sim_delivery {
     struct sim_delivery *next;
     sim_request *request; /* or: */

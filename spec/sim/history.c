@@ -22,7 +22,7 @@
 
 enum { HOSTS_MOST = 8 };
 
-/* What may go wrong in a history: a seed has some of them. */
+/* The faults that a history may have: a seed has some of them. */
 enum {
     CUTS = 1,
     SLOWNESS = 2,
@@ -158,8 +158,8 @@ static void lag_before_move(void) {
         sim_after(&history.moving, sim_some(history.timeout));
 }
 
-/* Who finds no server by the addresses that it has looks names up again, and carries its session
- * on. */
+/* A client that finds no server by the addresses that it has looks names up again, and carries its
+ * session on. */
 static void some_names(void) {
     sim_host *host = any_host();
     if (sim_once_in(2)) {
@@ -306,7 +306,7 @@ static void some_stranger(void) {
         stranger_comes(i);
 }
 
-/* Who has made a node may read it: one that he may not read is somebody else's (line/recover). */
+/* The maker of a node may read it: one that it may not read is somebody else's (line/recover). */
 static void some_refusal(void) {
     fake_allow(sim_tree);
     sim_refuse_credentials(sim_once_in(2) ? 0 : 1 + sim_any(4));

@@ -27,7 +27,7 @@ typedef struct sim_plan {
 
 /* Deeds of a seed; its plan runs as many at most. */
 unsigned sim_history_deeds(uint64_t seed);
-/* Ends the process if something is wrong. What happened is in sim_counted. */
+/* Ends the process if something is wrong. sim_counted has what happened. */
 void sim_history_run(const sim_plan *plan);
 
 #endif

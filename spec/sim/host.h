@@ -141,7 +141,7 @@ void sim_host_join_line(sim_host *host, sim_place place);
 void sim_host_touch(sim_host *host); /* cancels, gives back, drops: one of its callers */
 void sim_host_release_some(sim_host *host);
 void sim_host_ask(sim_host *host);
-/* Who waits past his deadline, although nothing keeps the host from telling him, is a fault. */
+/* A fault: a caller waits past its deadline, although nothing keeps the host from telling it. */
 void sim_host_check_deadlines(const sim_host *host);
 zkl_query *sim_host_flush(sim_host *host);
 /* Answered with ZKL_OK? */

@@ -212,7 +212,7 @@ static void connect_now(zhandle_t *zh) {
     watch_over(zh);
 }
 
-/* What lies in the socket is read before anybody looks at the time. */
+/* Data in the socket is read before anybody looks at the time. */
 void sim_run_io(sim_event *event) {
     zhandle_t *zh = ZKL_CONTAINER_OF(event, zhandle_t, io);
     if (sim_is_stopped(zh->machine, event))

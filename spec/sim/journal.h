@@ -17,7 +17,7 @@ void sim_journal_begin(uint64_t seed);
 void sim_journal_end(void);
 
 void sim_journal_answered(const sim_caller *c);
-/* What it can be sure of now, if anything. */
+/* For how long it can be sure from now on, if at all. */
 void sim_journal_sure(const sim_caller *c);
 void sim_journal_released(const sim_caller *c, zkl_status status);
 /* Later it hears of its release that it was held. */

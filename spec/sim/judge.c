@@ -58,8 +58,8 @@ static const char *text_of(const sim_caller *c) {
 
 /* ---- nodes ---- */
 
-/* Who has the node that it holds with: itself, or its shared node, which has a borrowed one after a
- * write has gone on as a read. */
+/* The contender whose node it holds with: its own, or that of its shared node, which has a
+ * borrowed one after a write has gone on as a read. */
 static const zkl_contender *behind(const sim_caller *c) {
     const zkl_shared_node *shared = c->is_shared ? zkl_sharer_of(c->contender)->shared : NULL;
     return shared && shared->contender ? shared->contender : c->contender;
@@ -254,7 +254,7 @@ static const fake_node *forgotten_node(const sim_host *host, uint64_t places, in
     return NULL;
 }
 
-/* Who is told that it has lost what it held has no node any more, or it is about to delete it:
+/* A caller that is told of its loss has no node any more, or it is about to delete it:
  * nobody else ever does. Of several nodes one that is gone is enough. */
 static void check_losses(const sim_host *host) {
     for (const sim_caller *c = host->callers; c; c = c->next) {

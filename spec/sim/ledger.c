@@ -28,7 +28,7 @@ typedef struct record {
     int64_t done; /* 0: it was not */
 } record;
 
-/* What could be seen of a note, from `zxid` on. */
+/* A state in which a note could be seen, from `zxid` on. */
 typedef struct state {
     int64_t zxid;
     int64_t czxid; /* 0: there is none */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* ledger: what became of nodes that are no locks, by what the servers have done: which write was
  * done and which was not, the counters that guarded writes keep, and what could be seen where and
- * when. What a host is told of it is held against that. */
+ * when. The answers that a host gets are held against that. */
 #ifndef LEDGER_H
 #define LEDGER_H
 
 #include "host.h"
 
-/* What hosts read, write and watch besides locks. */
+/* The nodes that hosts read, write and watch besides locks. */
 typedef enum sim_note {
     NOTE_ROOT,                                   /* above the others; its children come and go */
     NOTE_FLAG,                                   /* anybody's */
@@ -32,7 +32,7 @@ typedef struct sim_intent {
 unsigned sim_ledger_intend(const sim_intent *intent);
 /* ... to have the node gone that this one made. */
 void sim_ledger_intend_delete(unsigned made_by, unsigned serial);
-/* What the host was told of it. Floor: when it was done; 0: it was not, or nobody knows. */
+/* The host was told its outcome. Floor: when it was done; 0: it was not, or nobody knows. */
 int64_t sim_ledger_told(unsigned serial, zkl_status status);
 
 /* The host has interrupted it: nobody tells it what became of the write. */

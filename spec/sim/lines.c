@@ -21,7 +21,7 @@
 
 enum { CLOSED_ONE_IN = 6 };
 
-/* What happens just after a deed. */
+/* The trouble just after a deed. */
 typedef enum trouble { CUT, DELETE_NODE, REAP, CLOSE, OPEN, TROUBLES } trouble;
 
 static struct {

@@ -36,7 +36,7 @@
 /* Seeds that have one of these are of histories of another kind. */
 #define KINDS (SIM_MANY_LINES | SIM_MARKS | SIM_KEEPER)
 
-/* What the child that runs histories tells its parent. */
+/* The report to its parent of the child that runs histories. */
 typedef struct report {
     volatile uint64_t seed;
     volatile uint64_t histories, little;
@@ -163,8 +163,8 @@ static double processor_now(void) {
     return (double)clock() / CLOCKS_PER_SEC;
 }
 
-/* Who stops at the first that fails wants to have tried as much on a machine that has much to do:
- * his seconds are the processor's. */
+/* A run that stops at the first that fails has to try as much on a machine that has much to do:
+ * its seconds are the processor's. */
 static bool is_time_left(double until, bool stops) {
     return (stops ? processor_now() : seconds_now()) < until;
 }

@@ -17,7 +17,7 @@ enum { ASKS_MOST = 4, MARKED = PLACE_SHARED, TEXT_SIZE = 24 };
 
 typedef enum task { ASK, ASK_AND_MARK, MARK } task;
 
-/* What a script waits for. */
+/* An ask that a script waits for. */
 struct sim_ask {
     sim_ask *next;
     zkl_once *once;
@@ -30,7 +30,7 @@ struct sim_ask {
     int64_t at;   /* likewise, in milliseconds by a clock that is right */
 };
 
-/* What the servers have had as the mark of a place, from `zxid` on. */
+/* The mark of a place as the servers have had it, from `zxid` on. */
 typedef struct state {
     int64_t zxid;
     bool is_there, is_client; /* is_client: a client has made it so, else an operator */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a server tells those who watch, when it sees what was committed. */
+/* The events that a server sends to those who watch, when it sees what was committed. */
 #include "server.h"
 
 #include <string.h>

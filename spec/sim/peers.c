@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What leader and followers tell each other. */
+/* The messages between leader and followers. */
 #include "server.h"
 
 static void carry_out(void *of, sim_message *m) {
@@ -16,7 +16,7 @@ static void carry_out(void *of, sim_message *m) {
     sim_drop_ended(at);
 }
 
-/* What was committed goes through a pipeline of the follower's own. Whether it takes a session is
+/* Commits go through a pipeline of the follower's own. Whether it takes a session is
  * answered past that. */
 static void carry_out_in_turn(sim_server *at, sim_message *m) {
     if (!at->backlog.first && at->backlog.slow_until <= sim_now) {

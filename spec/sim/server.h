@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* server: what the three servers are, and what their rooms ask of each other: sessions, notices,
- * sockets, serving, leading, peers, election. What the world asks of them is ensemble.h. */
+ * sockets, serving, leading, peers, election. The world asks of them what is in ensemble.h. */
 #ifndef SERVER_H
 #define SERVER_H
 
@@ -101,7 +101,7 @@ void sim_sessions_end(sim_event *event);
 
 /* The server sees everything up to there. */
 void sim_server_apply(sim_server *at, int64_t zxid);
-/* What was watched before a link broke is watched again; what has changed meanwhile is told at
+/* A path watched before a link broke is watched again; what has changed meanwhile is told at
  * once. */
 void sim_watch_again(sim_server *at, sim_socket *socket, int64_t seen, const sim_part *p);
 
@@ -134,7 +134,7 @@ void sim_commit(sim_server *leader, sim_request *r, int origin);
 void sim_commit_next(sim_event *event);
 /* The first that is not committed, the caller's from now on. */
 sim_proposal *sim_take_proposal(void);
-/* What a client asks that only a leader does. */
+/* A client's request that only a leader carries out. */
 void sim_lead_request(sim_server *leader, sim_request *r, int origin);
 /* false: it is over, and whoever asks hears so. A leader that was deposed does not know better. */
 bool sim_revalidate(const sim_server *leader, sim_session *s, int at);
@@ -146,7 +146,7 @@ void sim_peers_begin(sim_server *at);
 /* Its connections to its followers end. A follower that hears of that closes its clients'
  * connections and looks for a leader. */
 void sim_peers_part(const sim_server *leader);
-/* What was on its way between them is lost, and nothing is slow any more. */
+/* Messages on their way between them are lost, and nothing is slow any more. */
 void sim_peers_forget(sim_server *at);
 
 /* ---- election ---- */

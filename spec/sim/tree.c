@@ -243,7 +243,7 @@ static int carry_out(const sim_request *r, sim_part *p) {
 
 /* ---- transactions ---- */
 
-/* What an operation changes of its parent besides. */
+/* The parent's pzxid, which an operation changes besides. */
 static int64_t pzxid_above(const sim_part *p) {
     fake_node *above = NULL;
     if (p->op == OP_CREATE || p->op == OP_DELETE)

@@ -11,7 +11,7 @@ extern fake_servers *sim_tree;
 /* Servers since 3.8.4 and 3.9.2 answer an exists of a node only to those that may read it. */
 extern bool sim_exists_needs_read;
 
-/* What has been done, in order, for those who watch. */
+/* A change that was done; they are kept in order, for those who watch. */
 typedef struct sim_change {
     int64_t zxid;
     int type; /* EVENT_CREATED, EVENT_DELETED, EVENT_CHANGED */

@@ -31,7 +31,7 @@ typedef enum sim_op {
     OP_PING
 } sim_op;
 
-/* What is watched of a path; who asks whether a node is there watches its data. */
+/* The kinds of watches; a client that asks whether a node is there watches its data. */
 enum { WATCH_DATA = 1, WATCH_CHILDREN = 2, WATCH_EXISTS = 4 };
 
 /* libzookeeper's events, as constants. */
