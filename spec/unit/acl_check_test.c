@@ -285,7 +285,7 @@ static void another_link_asks_again(void) {
     CHECK_INT(one->counts[FAKE_ACL], 2);
 }
 
-/* What was asked over a link that has gone is not answered, or late. */
+/* A question over a link that has gone is answered late, or not at all. */
 static void look_over_two_links(void (*other)(fake_client *client)) {
     fake_caller *p = fake_join(one, DEEP, 60);
     while (!fake_pending(one, FAKE_ACL, "/x"))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is anybody, in the ACL of a directory in which somebody is to hold. */
+/* The entries that name anybody, in the ACL of a directory in which somebody is to hold. */
 #include "check.h"
 #include "zookeeper/acl_exposure.h"
 
@@ -36,7 +36,7 @@ static void so_is_every_address(void) {
     CHECK(!exposed_to(ZOO_PERM_READ | ZOO_PERM_WRITE, "ip", "0.0.0.0/0"));
 }
 
-/* What cannot be read may be everybody to a server that can. */
+/* A network that cannot be read may be everybody to a server that can. */
 static void so_is_a_network_that_nobody_understands(void) {
     CHECK(exposed_to(ALL, "ip", "10.0.0.0/8x"));
     CHECK(exposed_to(ALL, "ip", "10.0.0.0/"));

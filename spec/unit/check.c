@@ -58,8 +58,8 @@ static bool run_case(const check_case *c, void (*before)(void), void (*after)(vo
     return succeeds(after) && good;
 }
 
-/* Does it leave memory behind each time that it runs? What is kept for the next time is there
- * once. */
+/* Does it leave memory behind each time that it runs? A piece that is kept for the next time is
+ * there once. */
 static bool leaks(const check_case *c, void (*before)(void), void (*after)(void), size_t pieces) {
     if (check_memory_pieces() <= pieces)
         return false;

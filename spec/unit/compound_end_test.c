@@ -229,8 +229,8 @@ static void what_is_held_cannot_be_cancelled(void) {
     CHECK_INT(p->losses, 0);
 }
 
-/* What became of the create is known of one part after the other, and the last that is found stands
- * behind somebody: nothing is told of it that would be a cause to go on. */
+/* The outcome of the create is known for one part after the other, and the last that is found
+ * stands behind somebody: nothing is told of it that would be a cause to go on. */
 static void all_are_made_again_when_what_is_found_has_to_wait(void) {
     for (size_t i = 0; i < 2; i++) {
         fake_caller *first = settled(fake_join(two, ab[1 - i], 1e12));

@@ -40,7 +40,7 @@ static const zkl_contender *part_after(const zkl_line *line, const zkl_contender
     return NULL;
 }
 
-/* What a caller that holds has there; of leases, the first. */
+/* The contender with which a caller holds there; of leases, the first. */
 static const zkl_contender *held_at(const fake_caller *caller, unsigned directory) {
     const zkl_contender *c = caller->contender;
     if (!c->line) {

@@ -414,7 +414,7 @@ static void a_lease_whose_answer_was_lost_is_found_again(void) {
     CHECK_INT(one->counts[FAKE_CREATE], creates);
 }
 
-/* Who asks for the gate back asks one who waits. */
+/* A request to give the gate back goes to a contender that waits. */
 static void a_lease_may_be_asked_for_but_not_the_gate(void) {
     fake_caller *a = settled(fake_lease(one, POOL, 1, 1)),
                 *b = settled(fake_lease(two, POOL, 1, 1));
@@ -476,7 +476,7 @@ static void a_cut_anywhere_leaves_no_lease(void) {
     }
 }
 
-/* What its server shows is old: the watch that comes with it tells when it is not so any more. */
+/* Its server shows an old view: the watch that comes with it tells when it is not so any more. */
 static void a_lease_that_was_given_back_while_a_server_lagged_is_heard_of(void) {
     fake_caller *a = settled(fake_lease(two, POOL, 1, 1)),
                 *b = settled(fake_lease(one, POOL, 1, 1));

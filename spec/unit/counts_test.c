@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a client counts: histograms, results, names. */
+/* The counts of a client: histograms, results, names. */
 #include "base/counts.h"
 
 #include "check.h"

@@ -296,7 +296,7 @@ static void rings_once_for_each_batch(void) {
     close(ends[0]);
 }
 
-/* Who walked there from the first one would not arrive. */
+/* A walk there from the first one would not arrive. */
 static void drops_without_walking_there(void) {
     zkl_event event;
     for (int i = 0; i < 4; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a step costs does not grow with how many others wait, hold or have lines. Not time is
+/* The cost of a step does not grow with how many others wait, hold or have lines. Not time is
  * counted, but how many pieces of code the engine runs through (-fsanitize-coverage=trace-pc): a
  * loop over all others is seen at once, on any machine. A search in a sorted list may grow a
  * little. */
@@ -18,13 +18,13 @@ enum { FEW = 32, MANY = 512 };
 
 static uint64_t blocks;
 
-/* What the engine's code calls, as the compiler lays it out. */
+/* The compiler makes each piece of the engine's code call this. */
 void __sanitizer_cov_trace_pc(void);
 void __sanitizer_cov_trace_pc(void) {
     blocks++;
 }
 
-/* What is legal is for the other tests to look at: it looks at everybody. */
+/* The other tests check the invariants: the check looks at everybody. */
 void zkl_invariants_check(const zkl_lines *lines, const zkl_nodes *nodes) {
     (void)lines;
     (void)nodes;

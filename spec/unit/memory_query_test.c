@@ -37,7 +37,7 @@ static void nodes_are_read_and_written(void) {
     fake_settle_all(zk);
 }
 
-/* What it is told last is what there is, once there is memory. */
+/* The last content that it is told is the node's, once there is memory. */
 static void a_node_is_looked_at(void) {
     if (zkl_node_watch_open(&one->nodes, NODE, false, 1, &memory.view) != ZKL_OK)
         memory.view = NULL;

@@ -10,7 +10,7 @@
 #define MEMORY_LATER 1e12
 #define MEMORY_DRY 1000000 /* allocations in a row: all */
 
-/* What a scenario has begun, and what it may do to whom. */
+/* The objects that a scenario has begun, and its possible effects on callers. */
 typedef struct memory_scenario {
     bool upset;   /* it takes holds away */
     bool several; /* places that are one: one that cannot be entered later ends them all */

@@ -38,7 +38,7 @@ static void quit(size_t i) {
     fake_leave(one);
 }
 
-/* What was told last, as data or names; "-": nothing new. */
+/* The latest news, as data or names; "-": nothing new. */
 static const char *taken(size_t i) {
     static char text[256];
     zkl_status status;
@@ -238,7 +238,7 @@ static void a_node_of_which_nothing_is_told_is_read_again_within_a_minute(void) 
     CHECK_TEXT(taken(i), "access denied");
 }
 
-/* Whom the host told may have come to his end without taking it. */
+/* The receiver that the host told may have ended without taking it. */
 static void what_was_not_taken_is_told_again_within_a_minute(void) {
     make(NODE, "1");
     const size_t i = look(NODE, false);

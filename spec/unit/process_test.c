@@ -46,7 +46,7 @@ static int end_of(pid_t child) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* What the child of that call, and a child of the child, answer. */
+/* The answer of the child of that call, and of a child of the child. */
 static int look_in_child(pid_t (*make)(void)) {
     const unsigned own = zkl_process_generation();
     shared->number = 7;

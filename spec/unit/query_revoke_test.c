@@ -115,7 +115,7 @@ static void all_who_hold_are_asked(void) {
     CHECK_INT(one->counts[FAKE_GET], 0);
 }
 
-/* What is still on its way finds nobody: nothing more is asked. */
+/* An answer that is still on its way finds nobody: nothing more is asked. */
 static void a_deadline_ends_the_asking_of_many(void) {
     query_fill(300, "_c_%s-__READ__");
     query_ask(ZKL_QUERY_REVOKE, 5);

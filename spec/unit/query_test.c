@@ -137,7 +137,7 @@ static void asks_again_after_a_cut(void) {
     CHECK(!zkl_listing_at(&query->listing, 1, &who));
 }
 
-/* What a former link was asked is not heard of any more. */
+/* The answers of a former link are not heard any more. */
 static void of_the_next_link_all_is_asked_anew(void) {
     static const zkl_query_kind questions[] = {ZKL_QUERY_PARTICIPANTS, ZKL_QUERY_REVOKE};
     fake_holder(two);

@@ -205,7 +205,7 @@ static void answered(model *m, const message *item) {
     }
 }
 
-/* What was on its way comes back as cut off. */
+/* Requests that were on their way come back as cut off. */
 static void lose_link(model *m) {
     message item;
     zkl_heart_unlinked(&m->heart);
@@ -329,7 +329,7 @@ static bool knows_more(const model *m) {
     return more;
 }
 
-/* What the follower had not sent is lost with it, or not. */
+/* Messages that the follower had not sent are lost with it, or not. */
 static void kill_follower(model *m) {
     if (m->at_leader || m->dead)
         return;

@@ -4,7 +4,7 @@
  * of faults wants: links that are slow, processes that are stopped, a follower that dies, a leader
  * that is deposed. A schedule is a number.
  *
- * What the servers do is told in docs/promises.md. The leader is the worst that the rule allows
+ * docs/promises.md describes what the servers do. The leader is the worst that the rule allows
  * for: a session of two ticks, a ping every half tick and some late, sessions ended as soon as can
  * be after a stop. */
 #ifndef QUORUM_MODEL_H
@@ -23,7 +23,7 @@ typedef struct model_answer {
     unsigned connection;
 } model_answer;
 
-/* What a rule is told. */
+/* The input of a rule. */
 typedef struct model_news {
     const model_answer *answers; /* all so far */
     size_t count;

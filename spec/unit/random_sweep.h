@@ -4,7 +4,7 @@
 #ifndef RANDOM_SWEEP_H
 #define RANDOM_SWEEP_H
 
-/* What a seed came to; the child's exit code. */
+/* The outcome of a seed; the child's exit code. */
 typedef enum random_outcome { RANDOM_PASSED, RANDOM_FAILED, RANDOM_TRIED_LITTLE } random_outcome;
 
 typedef struct random_tally {

@@ -196,7 +196,7 @@ void random_check_first(const zkl_contender *held,
 
 /* ---- what may happen ---- */
 
-/* Who holds more often than not: the line has to move. */
+/* Prefers a holder: the line has to move. */
 static fake_caller *any_caller(fake_client *client) {
     unsigned n = 0;
     for (fake_caller *p = client->callers; p; p = p->next, n++)
@@ -389,7 +389,7 @@ static void heal(void) {
     /* Holds that are not watched yet come to be; then what was refused or could not be sent is
      * repeated. */
     fake_beat(one, 44);
-    /* Who is not watched gets on by a look each. */
+    /* Contenders that are not watched get on by a look each. */
     if (random_faults & NARROW)
         fake_beat(one, 40);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* random_world: schedules that nobody has thought of: two clients and some strangers, and a fake
- * that loses, cuts, lags, expires, refuses and deletes at random. What is joined, and what must be
- * true of it, is the test's: a random_play. A failure prints the course, the seed and the step;
+ * that loses, cuts, lags, expires, refuses and deletes at random. The test says what is joined, and
+ * what must be true of it: a random_play. A failure prints the course, the seed and the step;
  * with the first two as arguments the program runs that course alone, and with `sweep SEEDS
  * [COURSE]` every course, or that one, with so many seeds. */
 #ifndef RANDOM_WORLD_H
@@ -37,7 +37,7 @@ typedef struct random_play {
     size_t more_count;
 } random_play;
 
-/* What main returns. */
+/* The return value of main. */
 int random_main(const random_play *play, int argc, char **argv);
 /* All seeds of a course. */
 void random_run(unsigned kinds);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the exit of a process does to its clients. Each case ends a child, in which the waits for a
+/* The effect of a process's exit on its clients. Each case ends a child, in which the waits for a
  * condition take no time, but as much of the clock as they were to last. */
 #include "check.h"
 

@@ -16,7 +16,7 @@ unsigned scarce_asked(void);
 /* Is there room for one more? It counts as an allocation. */
 bool scarce_room(void);
 
-/* What the engine's calls are renamed to; see the Makefile. */
+/* The engine's calls are renamed to these; see the Makefile. */
 void *scarce_malloc(size_t size);
 void *scarce_calloc(size_t count, size_t size);
 char *scarce_strdup(const char *text);

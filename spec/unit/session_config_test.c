@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a session keeps of its configuration, which is its caller's. */
+/* The parts that a session keeps of its configuration, which is its caller's. */
 #include "session_world.h"
 #include "zookeeper/tls.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a session does with names: those that have no address, and those that come to mean
+/* A session's use of names: those that have no address, and those that come to mean
  * others. */
 #include "session_world.h"
 
@@ -149,7 +149,7 @@ static void a_look_that_found_nothing_new_is_not_the_last(void) {
     CHECK_INT(world.made, 1);
 }
 
-/* What a look finds may come when there is a server again. */
+/* The result of a look may come when there is a server again. */
 static void what_comes_too_late_changes_nothing(void) {
     world_come_up();
     cut();

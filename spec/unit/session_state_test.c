@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is told of a session, and its credentials. */
+/* The news of a session, and its credentials. */
 #include "session_world.h"
 
 #include <string.h>
@@ -55,7 +55,7 @@ static void a_state_that_stays_is_not_told_again(void) {
     check_told(ZKL_STATE_EXPIRED);
 }
 
-/* What the next link finds is another matter: until then there is nobody to ask. */
+/* The result of the next link is another matter: until then there is nobody to ask. */
 static void while_it_rests_no_name_is_looked_up(void) {
     world_come_up();
     world_happens(world_link(), ZKL_LINK_AUTH_FAILED);

@@ -59,7 +59,7 @@ void world_work(void);
 void world_pass(double seconds);
 /* Seconds until something happens by itself; -1: nothing does. */
 double world_pause(void);
-/* What was told since the last time. R: resumed, S: suspended, L: relinked, X: expired, D: refused,
+/* The news since the last time. R: resumed, S: suspended, L: relinked, X: expired, D: refused,
  * F: refreshed; of a watch its path. */
 const char *world_news(void);
 

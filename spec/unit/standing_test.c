@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a host may ask as often as it likes: no lock is taken for it. */
+/* Questions that a host may ask as often as it likes: no lock is taken for them. */
 #include "base/process.h"
 #include "check.h"
 #include "client/client_state.h"
@@ -19,7 +19,7 @@ static const zkl_clock fake_clock = {read_moment};
 static zkl_client client;
 static zkl_contender contender;
 
-/* Somebody is in the middle of a step. Who waits for the mutex would wait for ever. */
+/* Somebody is in the middle of a step. A call that waits for the mutex would wait for ever. */
 static void begin(void) {
     memset(&client, 0, sizeof client);
     memset(&contender, 0, sizeof contender);

@@ -22,7 +22,7 @@ static void end(void) {
     unlink(good);
 }
 
-/* What is said if file `which` is `path`, and the others can be read. */
+/* The answer if file `which` is `path`, and the others can be read. */
 static const char *check(size_t which, const char *path) {
     return zkl_tls_check(which == 0 ? path : good, which == 1 ? path : good,
                          which == 2 ? path : good, "sesame", why, sizeof why);
@@ -54,7 +54,7 @@ static void gives_no_reason_without_a_failure(void) {
     CHECK(zkl_tls_reason() == NULL);
 }
 
-/* What the log says of this: a key with this mode; "": nothing. */
+/* The log's line about `what`, for a key with this mode; "": none. */
 static const char *advice_on(const char *what, mode_t mode) {
     static char line[ZKL_LOG_LINE];
     char files[256];

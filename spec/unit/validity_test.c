@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What answers prove, link by link. In hundredths of the session timeout. */
+/* The evidence of answers, link by link. In hundredths of the session timeout. */
 #include "check.h"
 #include "recipe/validity.h"
 
@@ -102,7 +102,7 @@ static void nor_does_one_that_was_begun_earlier(void) {
     CHECK_INT(validity.until, UNTIL(20));
 }
 
-/* What is believed ends before the shorter timeout does. */
+/* The validity ends before the shorter timeout does. */
 static void nor_does_a_shorter_session_if_that_is_later(void) {
     begin_with_a_write();
     connected(AT(60), T / 2, false);
@@ -431,7 +431,7 @@ static void what_breaks_a_chain_is_no_part_of_the_next(void) {
     CHECK_INT(zkl_validity_latest(&validity), 0);
 }
 
-/* What was handed over before there was a server says less of what comes after it than the
+/* A request handed over before there was a server says less of what comes after it than the
  * connection does. */
 static void a_chain_may_begin_soon_after_the_connection(void) {
     begin();

@@ -132,7 +132,7 @@ static void as_many_leases_hold_as_there_are_permits(void) {
     CHECK_INT(zkl_verdict_of(children + 3, 1, 0, 1).outcome, ZKL_VERDICT_GRANTED);
 }
 
-/* Who is next to be waited for when the blocker goes. */
+/* The child that is next to be waited for when the blocker goes. */
 static void the_second_is_the_one_behind_the_blocker(void) {
     static const struct {
         zkl_child children[5];
@@ -155,7 +155,7 @@ static void the_second_is_the_one_behind_the_blocker(void) {
     }
 }
 
-/* Who waits for whom: the rows do, for the columns, if those came before. */
+/* The rows wait for the columns, if those came before. */
 static const bool waits_for[ZKL_KINDS][ZKL_KINDS] = {
     [ZKL_KIND_LOCK] = {[ZKL_KIND_LOCK] = true},
     [ZKL_KIND_READ] = {[ZKL_KIND_WRITE] = true},

@@ -314,7 +314,7 @@ static void one_that_is_left_goes_with_the_handle_of_a_client_without_lines(void
     fake_connect(one);
 }
 
-/* What has the number of the write stays, and what was the read's is gone before it is watched. */
+/* The node with the number of the write stays, and the read's is gone before it is watched. */
 static void of_two_of_one_number_the_other_one_may_go(void) {
     fake_caller *write = fake_write_lock(two, LINE);
     fake_settle(two);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is watched when there is little room for watches, and what that costs. */
+/* The choice of what is watched when there is little room for watches, and its cost. */
 #include "fake_watch.h"
 #include "watch_world.h"
 

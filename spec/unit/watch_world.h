@@ -19,7 +19,7 @@ void watch_wait_for_many(void);
 void watch_wait(double seconds);
 /* So little that nothing is watched. */
 void watch_without_room(void);
-/* What is counted is what the library has. */
+/* The bytes that are counted are those that the library has. */
 void watch_check_counted(void);
 
 #endif

@@ -27,7 +27,7 @@ static void list_children(fake_client *client, fake_item *item) {
     }
 }
 
-/* What the servers would say to it as things are. */
+/* The servers' answer to it as things are. */
 static int judge(const fake_client *client, const zkl_op *op) {
     const fake_servers *servers = client->servers;
     const bool reads = fake_is_read(op);
@@ -185,7 +185,7 @@ static int transact(fake_client *client, fake_item *item) {
     return rc;
 }
 
-/* Who makes a node may read it, whatever ACL he gives it. */
+/* The session that makes a node may read it, whatever ACL it gives it. */
 static bool may_read(const fake_client *client, const char *path) {
     const fake_node *node = fake_find(client->servers, path, FAKE_LATEST);
     return node && node->owner == client->context.session;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a test may look at of a fake client. */
+/* The parts of a fake client that a test may look at. */
 #include "fake_item.h"
 
 #include <stdio.h>

@@ -16,7 +16,7 @@
 #include "shared/node_state.h"
 #include "zookeeper/heart.h"
 
-/* What the host has: a contender, and what it was told of it. */
+/* The host's part: a contender, and what it was told of it. */
 typedef struct fake_caller {
     struct fake_caller *next;
     struct fake_client *client;
@@ -102,7 +102,7 @@ fake_caller *fake_lease_within(fake_client *client, const char *path, size_t cou
 /* How the callers of a shared node share it from now on: stint and linger in seconds. */
 void fake_share_as(double stint, double linger);
 extern zkl_sharing fake_sharing;
-/* What is granted at once is known when the call that joins returns, and no event tells of it. */
+/* An immediate grant is known when the call that joins returns, and no event tells of it. */
 extern bool fake_at_once;
 /* On the client's shared node; 0 seconds: once. */
 fake_caller *fake_share(fake_client *client, const char *path, double seconds);
@@ -159,8 +159,8 @@ void fake_connect(fake_client *client);
 void fake_take(fake_client *client);
 /* A try to connect fails. */
 void fake_fail(fake_client *client);
-/* The link goes. What is on its way, either way, is lost: the client hears ZCONNECTIONLOSS for
- * each. */
+/* The link goes. Everything on its way, either way, is lost: the client hears ZCONNECTIONLOSS
+ * for each. */
 void fake_cut(fake_client *client);
 /* The same, but it hears so only when fake_deliver_late is called. */
 void fake_cut_quietly(fake_client *client);
@@ -192,7 +192,7 @@ void fake_port_done(fake_client *client);
 
 /* ---- looking ---- */
 
-/* Who is in the line for it: itself, or the shared node; NULL: nobody. */
+/* The contender in the line for it: its own, or the shared node's; NULL: none. */
 const zkl_contender *fake_member(const fake_caller *caller);
 /* The path of the node that it has at the servers; NULL: none. */
 const char *fake_node_of(const fake_caller *caller);

@@ -13,7 +13,7 @@
 struct fake_client;
 struct fake_servers;
 
-/* What the servers know of a client's session. */
+/* The servers' knowledge of a client's session. */
 typedef struct fake_tenure {
     bool at_follower; /* who the client is connected to: a follower, or the leader */
     bool touched;     /* its follower has heard of it since the leader's last ping */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fake_servers: a tree of nodes as ZooKeeper keeps it, and who watches what. Several fake clients
- * may share one. What was deleted stays known, so that a client of a server that lags can be shown
+ * may share one. A deleted node stays known, so that a client of a server that lags can be shown
  * an older view. */
 #ifndef FAKE_SERVERS_H
 #define FAKE_SERVERS_H
@@ -32,7 +32,7 @@ typedef enum fake_mode {
 
 typedef struct fake_node fake_node;
 
-/* What a node's data was before it was written to. */
+/* A node's data before it was written to. */
 typedef struct fake_edition {
     struct fake_edition *older;
     char *data;
@@ -40,7 +40,7 @@ typedef struct fake_edition {
     int32_t version;
 } fake_edition;
 
-/* Who might do what before its ACL was changed. */
+/* The rights on a node before its ACL was changed. */
 typedef struct fake_rules {
     struct fake_rules *older;
     int64_t until; /* a view that goes so far has the ones after it */

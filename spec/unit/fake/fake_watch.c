@@ -38,7 +38,7 @@ void fake_watch_remove(fake_watch **w) {
     free(gone);
 }
 
-/* What a watch tells says nothing of how far the server is: another one may be behind it. */
+/* A watch event says nothing of how far the server is: another one may be behind it. */
 static fake_item *told(fake_client *client, const char *path, zkl_change change) {
     fake_item *item = fake_item_new(&client->inbound, path);
     item->watch_event = true;

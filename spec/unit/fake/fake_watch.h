@@ -21,10 +21,10 @@ void fake_watch_remove(fake_watch **w);
 
 /* The last change of what is watched, whether the client's server has seen it or not. */
 int64_t fake_changed_at(const fake_node *node, bool list);
-/* What was answered before that change does not tell of it: a watch that is set with the answer
+/* An answer from before that change does not tell of it: a watch that is set with the answer
  * will. */
 int64_t fake_seen_of(const fake_client *client, int64_t changed);
-/* What was watched is asked for again before anything else; what changed meanwhile is told at
+/* The watches are set again before anything else; a change in the meantime is told at
  * once. */
 void fake_restore_watches(fake_client *client);
 /* Tells the client of what has come to it. */
