@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What all subcommands have in common: options, the configuration file, and complaints.
+--- The common parts of all subcommands: options, the configuration file, and complaints.
 
 local command = require "spec.support.command"
 local fixture = require "spec.support.fixture"

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What one version of `zklock run` leaves for another (docs/stability.md), byte by byte. The bytes are those of 1.0.0:
+--- Data of one version of `zklock run` for another (docs/stability.md), byte by byte. The bytes are those of 1.0.0:
 --- every later 1.x reads them, and writes what these specs accept.
 
 local command = require "spec.support.command"

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What `make install` brings: the binary, the manuals, the completions; spec/library looks at the C library.
+--- The files of `make install`: the binary, the manuals, the completions; spec/library looks at the C library.
 
 local command = require "spec.support.command"
 local file = require "spec.support.file"
@@ -39,7 +39,7 @@ local function options_of(subcommand)
   return list
 end
 
---- What bash would offer for the last of these words.
+--- The words that bash would offer for the last of these words.
 local function completed(...)
   local script = [[source share/zklock.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _zklock
     printf '%s\n' "${COMPREPLY[@]}"]]
@@ -51,7 +51,7 @@ local function completed(...)
   return list
 end
 
---- What fish would offer for the last word of this line.
+--- The words that fish would offer for the last word of this line.
 local function in_fish(line)
   local code, out, err = run("fish", "--no-config", "-c", "source share/zklock.fish; complete -C $argv[1]", line)
   assert.same({ 0, "" }, { code, err })

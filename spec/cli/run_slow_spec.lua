@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What `zklock run` promises, tried so often that it takes minutes.
+--- The promises of `zklock run`, tried so often that it takes minutes.
 
 local command = require "spec.support.command"
 local fixture = require "spec.support.fixture"
@@ -72,7 +72,7 @@ describe("zklock run, many times #flood", function()
     return 1
   end
 
-  --- What was stopped goes on after a session and a half.
+  --- A process that was stopped goes on after a session and a half.
   local function wake(slot)
     if slot.hit and wait.now() > slot.at + 4.5 then running.signal(slot.hit, "sigcont") end
   end

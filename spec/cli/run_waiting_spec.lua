@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What `zklock run` says while it waits, and what that costs the servers.
+--- The messages of `zklock run` while it waits, and their cost to the servers.
 
 local command = require "spec.support.command"
 local fixture = require "spec.support.fixture"

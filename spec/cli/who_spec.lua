@@ -14,7 +14,7 @@ local unpack = unpack or table.unpack -- luacheck: ignore 143
 local USAGE, BUSY, UNAVAILABLE, DENIED = 64, 1, 69, 77
 local COLUMNS = { "path", "node", "kind", "state", "identifier", "session", "token", "created", "age" }
 
--- What Python reads, one `TYPE VALUE` a line for each column of each row; a text as the hexadecimals of its UTF-8.
+-- Python's reading, one `TYPE VALUE` a line for each column of each row; a text as the hexadecimals of its UTF-8.
 local READER = [[
 import json, sys
 text = sys.stdin.buffer.read().decode("utf-8")
@@ -63,7 +63,7 @@ describe("zklock who #once", function()
     return decode(ended.out)
   end
 
-  --- What each row says in these columns.
+  --- The values of each row in these columns.
   local function columns(rows, ...)
     local list = {}
     for i, row in ipairs(rows) do

@@ -182,7 +182,7 @@ describe("connect", function()
   describe("connect_timeout", function()
     local function refused() return "127.0.0.1:" .. port.free() end
 
-    --- What connect answers, and how many seconds it took.
+    --- The answer of connect, and how many seconds it took.
     local function timed(hosts, options)
       local began = wait.now()
       local client, err = connect(hosts, options)

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What an operation takes when there is much of something: steps are counted, not seconds.
+--- The cost of an operation when there is much of something: steps are counted, not seconds.
 
 local check = require "zklock.base.check"
 local server = require "spec.support.server"

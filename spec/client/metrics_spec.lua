@@ -12,7 +12,7 @@ local RUNS = { "ran", "skipped", "failed" }
 
 local PROMTOOL = "/usr/bin/promtool"
 
---- What promtool has to say about a scrape; "" if that is nothing.
+--- The complaints of promtool about a scrape; "" if there are none.
 local function said_by_promtool(text)
   local name = os.tmpname()
   file.write(name, text)

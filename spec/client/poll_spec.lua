@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What a client calls, and when: poll(), and the callbacks that it runs.
+--- The functions that a client calls, and when: poll(), and the callbacks that it runs.
 
 local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"

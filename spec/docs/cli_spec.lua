@@ -33,7 +33,7 @@ describe("on the page of the command line #once", function()
     assert(uv.fs_symlink(command.PROGRAM, bin .. "/zklock"))
   end)
 
-  --- What ran, in order.
+  --- The programs that ran, in order.
   local function ran() return file.read(log) end
 
   --- A block with our programs in the place of the installed ones.

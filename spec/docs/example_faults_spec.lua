@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
---- What the examples do when they are cut off from the servers, or stopped, and somebody else has the lock meanwhile:
---- looked at where they do it. What they print goes to a resource, which refuses tokens that are too old, and whose log
+--- The examples when they are cut off from the servers, or stopped, and somebody else has the lock meanwhile:
+--- looked at where they act. Their output goes to a resource, which refuses tokens that are too old, and whose log
 --- tells all the rest. #once
 
 local folder = require "spec.support.folder"
@@ -16,7 +16,7 @@ require "spec.support.real_loops" -- for where Debian has Copas
 local PATIENCE = wait.PATIENCE
 local SESSION = 2 -- seconds: the most that these servers grant
 
---- Runs an example. What it prints is a step at the resource, with the token that it prints; the first time it stops
+--- Runs an example. Each `print` is a step at the resource, with the token that it prints; the first time it stops
 --- until a line comes on stdin, if that is wanted, with the token in its hands.
 local SCRIPT = [[
   local resource = require "spec.support.resource"
@@ -147,7 +147,7 @@ describe("an example in trouble #once", function()
   end)
 
   describe("(the job in a loop)", function()
-    --- Who did something, in order, and what came of it: "first accepted".
+    --- The owner of each write, in order, and what came of it: "first accepted".
     local function done()
       target.own:sync()
       local list = {}
@@ -169,7 +169,7 @@ describe("an example in trouble #once", function()
       return #done()
     end
 
-    --- What the first did once the second was at work.
+    --- The writes of the first once the second was at work.
     local function done_late()
       local list, second, late = done(), false, {}
       for _, what in ipairs(list) do

@@ -24,7 +24,7 @@ table.sort(PAGES)
 local ROOTS = { csrc = true, lua = true, spec = true, docs = true, chaos = true, bench = true,
   tools = true, examples = true, rockspec = true, fuzz = true, model = true, soak = true }
 
---- What a page says in backquotes that is a path of this tree, without those that have a NAME in them.
+--- The paths of this tree that a page has in backquotes, without those that have a NAME in them.
 local function named(page)
   local found = {}
   for word in read(page):gmatch("`([%w_./-]+)`") do

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What docs/loops.md shows, and examples/loops, do what they say.
+--- The blocks of docs/loops.md, and examples/loops, do what they say.
 
 local file = require "spec.support.file"
 local inspector = require "spec.support.inspector"

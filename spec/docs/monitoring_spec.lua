@@ -31,7 +31,7 @@ describe("the dashboard and the alerts #once", function()
     client:close()
   end)
 
-  --- What is wrong with an expression of PromQL, as far as its metrics and labels go.
+  --- The errors in an expression of PromQL, as far as its metrics and labels go.
   local function problems(expr)
     local found, count = {}, 0
     for name, selector in expr:gmatch("(zklock_[%w_]+)({?[^{}]*)") do

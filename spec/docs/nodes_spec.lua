@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What docs/nodes.md shows, run as somebody would who pastes it.
+--- The blocks of docs/nodes.md, run as somebody would who pastes them.
 
 local file = require "spec.support.file"
 local fixture = require "spec.support.fixture"

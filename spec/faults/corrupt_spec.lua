@@ -9,7 +9,7 @@ local wire = require "spec.support.wire"
 
 local SESSION, PATIENCE = 30, wait.PATIENCE
 
---- What a node that is there has, as far as anybody looks.
+--- The stat of a node that is there, as far as anybody looks.
 local STAT = wire.long(77) .. wire.long(77) .. ("\0"):rep(68 - 16)
 
 --- A transaction's answer: so many nodes made, at these paths.

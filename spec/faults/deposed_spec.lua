@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --- A leader that was deposed and does not know: it goes on answering reads and syncs, its clients' sessions seem to
---- live, while a new leader has ended them. What a holder who is its client may believe meanwhile.
+--- live, while a new leader has ended them. These specs show what a holder who is its client may believe meanwhile.
 
 local ensemble = require "spec.support.ensemble"
 local wait = require "spec.support.wait"

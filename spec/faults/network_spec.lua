@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What a lock does when the network fails at the worst moment.
+--- The behaviour of a lock when the network fails at the worst moment.
 
 local fixture = require "spec.support.fixture"
 local proxy = require "spec.support.proxy"

@@ -8,7 +8,7 @@ describe("a server that does not know #once #zookeeper", function()
   local here = fixture.new("/old", { session_timeout = 30 })
   local old, client
 
-  --- What the client asked for at that path.
+  --- The operations that the client asked for at that path.
   local function asked_for(path)
     local ops = {}
     for _, request in ipairs(old:log()) do

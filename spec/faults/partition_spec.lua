@@ -2,7 +2,7 @@
 --- A silent partition: nothing comes through, and nobody is told.
 --
 -- One client for each thing that one may be doing then, and for each way of the link that may be dead, all at the same
--- time. What a holder believes is held against what the servers have, looked at first: whenever its node is gone, its
+-- time. A holder's belief is checked against what the servers have, looked at first: whenever its node is gone, its
 -- validity must be 0, however slow this machine is.
 
 local fixture = require "spec.support.fixture"
@@ -308,7 +308,7 @@ describe("a silent partition #slow", function()
     end)
   end
 
-  --- What the listener was told, without repetitions.
+  --- The states that the listener was told, without repetitions.
   local function told(party)
     party.client:poll()
     local list = {}

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What the page for operators knows of the nodes in front of a waiter: `contender:front()`. #once
+--- The data that the page for operators has on the nodes in front of a waiter: `contender:front()`. #once
 
 local fixture = require "spec.support.fixture"
 
@@ -9,7 +9,7 @@ describe("the nodes in front of a waiter #once", function()
 
   before_each(function() client, other = here:connect(), here:connect() end)
 
-  --- What the client knows of each of its waits, in order of arrival: the sequence of the next node, how many there
+  --- The client's view of each of its waits, in order of arrival: the sequence of the next node, how many there
   --- are, and whether that one is its own.
   local function fronts()
     local list, count = client.holds:list()

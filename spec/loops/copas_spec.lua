@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What is special about the adapter for Copas: its coroutines belong to sockets, and its first version has no timers.
+--- The peculiarities of the adapter for Copas: its coroutines belong to sockets, and its first version has no timers.
 
 local loop = require("spec.support.real_loops").of_copas()
 

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What is special about the adapter for cqueues: of its loops there may be many.
+--- The peculiarity of the adapter for cqueues: of its loops there may be many.
 
 local condition = require "cqueues.condition"
 local cqueues = require "cqueues"

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What broke between the engine and the script: loops that stop, errors that are no texts, handles that nobody has.
+--- Past defects between the engine and the script: loops that stop, errors that are no texts, handles that nobody has.
 
 local cqueues = require "cqueues"
 local fixture = require "spec.support.fixture"

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What is special about the adapter for luv: it has no coroutines of its own.
+--- The peculiarity of the adapter for luv: it has no coroutines of its own.
 
 local loop = require "spec.support.real_loops".of_luv()
 local fixture = require "spec.support.fixture"

@@ -24,7 +24,7 @@ local count = 0
 for _, make in ipairs(real_loops.all()) do
   local loop = make()
 
-  --- What fn returns, called in a coroutine of the loop, while the loop turns.
+  --- The results of fn, called in a coroutine of the loop, while the loop turns.
   local function call(fn, ...)
     local results, arguments = nil, { n = select("#", ...), ... }
     loop.spawn(function() results = { fn(unpack(arguments, 1, arguments.n)) } end)

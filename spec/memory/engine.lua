@@ -123,7 +123,7 @@ describe("an engine without memory", function()
     assert.is_true(client:close())
   end
 
-  --- Asks again when it is raised, or told, that there was no memory. What was raised out of may have been done.
+  --- Asks again when it is raised, or told, that there was no memory. A call that raised may have been done.
   local function ask(fn, tries)
     local ok, value, more = pcall(fn)
     local err = ok and (value == nil and more) or not ok and value

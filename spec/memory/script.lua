@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --- The script's memory runs out: in every call each allocation of the Lua state fails in turn, alone and with all that
---- come after it. The call raises or succeeds. What is left then is given back, and told, by the next calls.
+--- come after it. The call raises or succeeds. Anything left then is given back, and told, by the next calls.
 
 local calls = require "spec.support.calls"
 local inspector = require "spec.support.inspector"

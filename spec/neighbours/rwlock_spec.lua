@@ -140,7 +140,7 @@ describe("Curator's InterProcessReadWriteLock beside ours #neighbours", function
     empty()
   end)
 
-  -- What docs/neighbours.md warns of. Curator gives the read a place behind those who wait; 5.5.0 mended that.
+  -- docs/neighbours.md warns of this. Curator gives the read a place behind those who wait; 5.5.0 mended that.
   it("lets our writer in beside its reader that was a writer, before Curator 5.5", function()
     there:goes_in(theirs[1], "their-writer", write)
     ours[1]:begin("acquire", write)

@@ -31,7 +31,7 @@ describe("Curator's InterProcessSemaphoreV2 beside ours #neighbours", function()
     assert.same({}, there:nodes("/leases"))
   end
 
-  --- One begins to wait, as the `n`th in the line. Who got its leases may be leaving the line yet.
+  --- One begins to wait, as the `n`th in the line. A contender that got its leases may still be leaving the line.
   local function waits(one, owner, n, where)
     where = where or there
     where:becomes(n - 1, "/locks")
@@ -130,7 +130,7 @@ describe("Curator's InterProcessSemaphoreV2 beside ours #neighbours", function()
     another:close()
   end)
 
-  -- What docs/neighbours.md warns of: between its first lease and its second, Curator goes to the end of the line.
+  -- docs/neighbours.md warns of this: between its first lease and its second, Curator goes to the end of the line.
   it("collects several one by one, so that it and ours can wait for each other until one gives up", function()
     local two = ("semaphore/2:%s"):format(there.path)
     assert.is_number((ours[2]:acquire(two, PATIENCE, 2)))
@@ -146,7 +146,7 @@ describe("Curator's InterProcessSemaphoreV2 beside ours #neighbours", function()
     empty()
   end)
 
-  -- What it says of permits: the number is nowhere in the tree.
+  -- docs/neighbours.md says of permits: the number is nowhere in the tree.
   it("and ours each go by the permits that they were made with", function()
     local one = ("semaphore/1:%s"):format(there.path)
     assert.is_number((theirs[1]:acquire(one)))

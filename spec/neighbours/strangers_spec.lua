@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
---- Who may not share a path, as docs/neighbours.md says. Each of these is a defect of that pair, not something to rely
---- on: should one mend itself, the page must say so.
+--- Pairs that may not share a path, as docs/neighbours.md says. Each of these is a defect of that pair, not something
+--- to rely on: should one mend itself, the page must say so.
 
 local neighbour = require "spec.support.neighbour"
 local neighbourhood = require "spec.support.neighbourhood"

@@ -22,7 +22,7 @@ describe("a callback inside nginx", function()
 
   before_each(function() path = here.path end)
 
-  -- What a request asks for ends with it: these are made in timers.
+  -- Everything that a request asks for ends with it: these are made in timers.
   local SEEN = [[
     location /seen { content_by_lua_block { ngx.say(ngx.shared.counts:get("seen") or "nothing") } }
     location /acquire { content_by_lua_block { ngx.say(client:mutex("@path@-free"):acquire(60) ~= nil) } }

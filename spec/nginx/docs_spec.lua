@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What docs/openresty.md shows, and examples/nginx, do what they say.
+--- The blocks of docs/openresty.md, and examples/nginx, do what they say.
 
 local files = require "spec.support.file"
 local folder = require "spec.support.folder"

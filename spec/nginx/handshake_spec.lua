@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What may wait in nginx's phases of a TLS handshake.
+--- Calls that may wait in nginx's phases of a TLS handshake.
 
 local fixture = require "spec.support.fixture"
 local folder = require "spec.support.folder"
@@ -49,7 +49,7 @@ describe("a TLS handshake in nginx", function()
       ]] }
   end
 
-  --- A handshake and a request. What `out` keeps of the session the next one shows.
+  --- A handshake and a request. With `out` it keeps the session, and the next one shows it.
   ---@return boolean served
   local function shake_hands(options)
     local child = process.spawn { "sh", "-c", [[printf 'GET / HTTP/1.0\r\n\r\n' | openssl s_client "$@"]], "sh",

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What the workers of nginx write into their shared dictionary: with one in Lua that forgets nothing, as if the clock
+--- Writes of nginx's workers into their shared dictionary: with one in Lua that forgets nothing, as if the clock
 --- had been set back.
 
 local Store = require "zklock.metrics.store"

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What many requests use up in a worker of nginx: nothing.
+--- Many requests use up nothing in a worker of nginx.
 
 local fixture = require "spec.support.fixture"
 local nginx = require "spec.support.nginx"

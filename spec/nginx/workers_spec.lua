@@ -344,7 +344,7 @@ describe("a worker of nginx", function()
     here:becomes(0, path .. "/timer")
     assert.same(before, web:workers())
     assert.same({}, web:errors())
-    -- What each request left behind is gone: its threads, its descriptors.
+    -- The remains of each request are gone: its threads, its descriptors.
     wait.eventually(function()
       local most = 0
       for _, pid in ipairs(web:workers()) do

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What calls on nodes refuse, with an error that names the argument and the caller's line.
+--- Input that calls on nodes refuse, with an error that names the argument and the caller's line.
 
 local zklock = require "zklock"
 

@@ -22,7 +22,7 @@ describe("a fault at every wire operation of a call on nodes #once:", function()
 
   local function data(at) return (here.tree:get(at)) end
 
-  --- What each call does: `call(timeout)`; `is_done()`: have the servers done it, once? `is_undone()`: not at all? A
+  --- Each call has `call(timeout)`; `is_done()`: have the servers done it, once? `is_undone()`: not at all? A
   --- read has `good(...)` for what it gives. Before each there is a node with "0" at the path.
   local CALLS = {
     get = { call = function(t) return client:get(path, t) end, good = function(got) return got == "0" end },
@@ -92,7 +92,7 @@ describe("a fault at every wire operation of a call on nodes #once:", function()
     local got, err = call.call(held_up and SHORT or patience)
     local struck, total = faulty:pending() == 0, faulty:counts().total
     faulty:heal()
-    -- What was held up arrives before this is answered.
+    -- Anything held up arrives before this is answered.
     assert(client:sync(patience))
     judge(call, got, err)
     assert(held_up or got ~= nil or not call.good, "a read was not repeated")

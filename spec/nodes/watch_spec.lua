@@ -15,7 +15,7 @@ describe("a watch", function()
   local function make(data, at) assert(here.tree:create(at or path, data, { parents = true })) end
   local function set(data, at) assert(here.tree:set(at or path, data)) end
 
-  --- What it was called with: data or "no node", in order; and the watch.
+  --- The values that its function was called with: data or "no node", in order; and the watch.
   local function watch(of, at)
     local seen = { stats = {} }
     local one = assert((of or client):watch(at or path, function(data, stat)

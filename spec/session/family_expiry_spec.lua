@@ -10,7 +10,7 @@ local PATIENCE = stage.PATIENCE
 local FAULTS = { cut_before = "that never arrives", lose_reply = "that is done, unanswered" }
 local BOTH = { "cut_before", "lose_reply" }
 
--- What a mutex does in its exits it does in all kinds'; expiry_spec sees to it.
+-- All kinds do in their exits what a mutex does in its own; expiry_spec sees to it.
 local PLANS = {
   { "read lock", { "lose_reply" } }, { "write lock", { "lose_reply" } }, { "multilock", BOTH }, { "semaphore", BOTH },
 }

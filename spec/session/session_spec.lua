@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What holders, waiters and listeners hear when the session is over, or a lock's node was deleted.
+--- The news that holders, waiters and listeners get when the session is over, or a lock's node was deleted.
 
 local fixture = require "spec.support.fixture"
 local session = require "spec.support.session"

@@ -42,7 +42,7 @@ describe("the trace #once", function()
     end, PATIENCE)
   end
 
-  --- What the page's n-th block shows.
+  --- The text of the page's n-th block.
   local function block(n)
     local found = 0
     for body in read(PAGE):gmatch("\n```text\n(.-)\n```") do

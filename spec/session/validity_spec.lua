@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What an answer proves of the session: less than one thinks. No two are ever sure to hold.
+--- An answer proves less of the session than one thinks. No two are ever sure to hold.
 
 local ensemble = require "spec.support.ensemble"
 local loop = require "spec.support.loop"

@@ -13,7 +13,7 @@ for word in (os.getenv("ZKLOCK_COMMAND") or "build/zklock"):gmatch("%S+") do WOR
 --- The program itself, for a spec whose shell or whose `zklock run` starts it; from any directory.
 command.PROGRAM = WORDS[#WORDS]:find("^/") and WORDS[#WORDS] or uv.cwd() .. "/" .. WORDS[#WORDS]
 
---- What a user's environment could say is left out; no configuration is the machine's own.
+--- The settings of a user's environment are left out; no configuration is the machine's own.
 local PLAIN = { LD_PRELOAD = false, ZKLOCK_SERVERS = false, ZOOKEEPER = false, ZKLOCK_CONFIG = "/dev/null",
   ZKLOCK_RUN = false, ZKLOCK_NODE = false, ZKLOCK_ABOVE = false }
 

@@ -82,7 +82,7 @@ function daemon:serves()
   return link ~= nil
 end
 
---- What it has written.
+--- Its output so far.
 function daemon:log()
   local file = io.open(self.folder .. "/log")
   local text = file and file:read("*a") or ""

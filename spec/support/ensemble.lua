@@ -87,7 +87,7 @@ function ensemble.start(options, n, wait)
   error(err, 2)
 end
 
---- What server n does now: "leader", "follower", or nil while it does not serve.
+--- The role of server n now: "leader", "follower", or nil while it does not serve.
 function ensemble:role(n)
   local one = self.servers[n]
   if self.paused[n] or not one.process:is_running() then return nil end

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What most specs need: a server, a look at it, a fresh path for each spec, and clients, processes and proxies that
+--- The needs of most specs: a server, a look at it, a fresh path for each spec, and clients, processes and proxies that
 --- are gone after it.
 --
 --   describe("a mutex", function()
@@ -12,7 +12,7 @@
 --     end)
 --   end)
 --
--- What is opened in a spec or a before_each is closed after that spec, in reverse, and proxies are healed before; what
+-- Anything opened in a spec or a before_each is closed after that spec, in reverse, and proxies are healed before; what
 -- is opened in a setup is closed at the end of the describe, when all that is below the root is deleted.
 
 local busted = require "busted"
@@ -220,7 +220,7 @@ function fixture:only_data(at)
   return name, self.tree:get(name)
 end
 
---- What the clients have given back is away, and no node is there.
+--- All that the clients have given back is away, and no node is there.
 function fixture:nothing_is_left(at)
   each_open(self, "client", function(client)
     assert(client:state() == "closed" or client:flush(self.patience))

@@ -181,7 +181,7 @@ static lua_State *next_handler(lua_State *L, int i) {
     return thread;
 }
 
-/* What failed leaves its message. */
+/* A handler that fails leaves its message. */
 static bool run_handlers(lua_State *L) {
     lua_State *thread;
     lua_getglobal(L, "handlers");

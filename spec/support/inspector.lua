@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- A plain, synchronous ZooKeeper client with which specs look at the tree and change it.
 --
--- It shares nothing with libzookeeper. What the servers answer comes back as `nil, NAME` ("NONODE", "NODEEXISTS");
+-- It shares nothing with libzookeeper. A server's error comes back as `nil, NAME` ("NONODE", "NODEEXISTS");
 -- so does a link that breaks under a write ("CONNECTIONLOSS", "OPERATIONTIMEOUT"), because nobody knows whether the
 -- write was done. Reads are repeated over a new link until the deadline. Misuse and a failing `connect` raise.
 -- The session is long (60 s), and a link that the server closed meanwhile is made anew at the next call.

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What specs of `client:job` and `client:once` have in common: a client for each spec whose `on_error` must not hear
+--- The common parts of specs of `client:job` and `client:once`: a client for each spec whose `on_error` must not hear
 --- what the spec does not expect, the mark and the lock at the spec's path, and functions for jobs.
 --
 --   local work = jobs.new(here)
@@ -33,7 +33,7 @@ end
 ---@return table run as `jobs.sleeper` and `jobs.quick` note it
 function work:hear(runs, n) return self.here:eventually(function() return runs[n or 1] end, "a run") end
 
---- What went to `on_error`, which the spec expects.
+--- An error went to `on_error`, as the spec expects.
 function work:reported(pattern)
   local message = self.here:hear(self.errors)
   assert.truthy(message:find(pattern, 1, true), message)

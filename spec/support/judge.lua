@@ -190,7 +190,7 @@ end
 
 on.write, on.leave = inside_step, inside_step
 
--- What those say who share is stale once somebody later was there alone, but not because somebody later shared.
+-- A step of one who shares is stale once somebody later was there alone, but not because somebody later shared.
 
 local function check_shared(self, token, owner, verdict, verb, sure)
   if verdict == "accepted" then

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
---- What the harness keeps for as long as the process lives.
+--- The things that the harness keeps for as long as the process lives.
 --
--- busted forgets all modules between two spec files. What must not be forgotten with them (the shared server, the
+-- busted forgets all modules between two spec files. State that must not be forgotten with them (the shared server, the
 -- temporary folder, the children) is kept in Lua's registry.
 
 local NAME = "zklock.spec.support"

@@ -71,7 +71,7 @@ local PERMITS = 2
 
 local function semaphore(client, path) return client:semaphore(path, PERMITS) end
 
--- All take both leases, so that they exclude each other. Who waits for leases has its nodes among them, and the gate.
+-- All take both leases, so that they exclude each other. A waiter for leases has its nodes among them, and the gate.
 kinds.semaphore = {
   open = { first = semaphore, ours = semaphore, last = semaphore }, leases = PERMITS,
   directories = function(path) return { path .. "/locks", path .. "/leases" } end,

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What is in the memory of a process of ours.
+--- The contents of the memory of a process of ours.
 
 local memory = {}
 

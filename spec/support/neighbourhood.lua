@@ -76,7 +76,7 @@ function neighbourhood:goes_out(one, owner, token, name, verb)
   assert(one:release(name or self.path))
 end
 
---- Who came in, in order.
+--- The owners that came in, in order.
 ---@return string[] owners
 function neighbourhood:visitors()
   self.store:judge { open_end = true } -- what was logged is in the file then
@@ -87,7 +87,7 @@ function neighbourhood:visitors()
   return list
 end
 
---- What the judge says, who must find nothing.
+--- The report of the judge, who must find nothing.
 function neighbourhood:judge(options) return judge.demand(self.store:judge(options)) end
 
 return neighbourhood

@@ -89,7 +89,7 @@ end
 function nginx.tree() return uv.cwd() end
 function nginx.build() return os.getenv("NGINX_BUILD") or uv.cwd() .. "/build/luajit" end
 
---- What `make asan` wants nginx alone to load.
+--- The library that `make asan` wants nginx alone to load.
 local function preload()
   local library = os.getenv("NGINX_PRELOAD")
   return library and "LD_PRELOAD=" .. library or "NGINX_PRELOAD="

@@ -26,7 +26,7 @@ function place:idle(options)
   return lock, token
 end
 
---- What fn sends to the servers, heartbeats left out: those of a long session are far apart.
+--- The number of requests that fn sends to the servers, heartbeats left out: those of a long session are far apart.
 function place:requests_of(fn)
   local before = self.client:stats().requests_sent
   fn()

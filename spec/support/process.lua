@@ -134,11 +134,11 @@ local function drain(buffer)
   return buffer and buffer.text or ""
 end
 
---- What it wrote to stderr so far.
+--- Its output on stderr so far.
 ---@return string
 function process:stderr() return drain(self.err) end
 
---- What it wrote to stdout and nobody read yet.
+--- Its output on stdout that nobody read yet.
 ---@return string
 function process:stdout() return drain(self.out) end
 

@@ -65,7 +65,7 @@ local function without(labels, but)
   return table.concat(order, ",")
 end
 
---- What one histogram says: its buckets in order, _sum and _count.
+--- The samples of one histogram: its buckets in order, _sum and _count.
 local function note_histogram(histograms, base, sample, number)
   local key = base .. "{" .. without(sample.labels, "le") .. "}"
   local of = histograms[key] or { buckets = {} }

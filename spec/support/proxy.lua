@@ -60,7 +60,7 @@ end
 --- Delays every byte by so many seconds, each way.
 function proxy:delay(seconds) call(self, "delay", seconds) end
 
---- Closes the link instead of forwarding the n-th such request. What came before it is forwarded.
+--- Closes the link instead of forwarding the n-th such request. Everything before it is forwarded.
 ---@param op string
 ---@param n integer? 1
 function proxy:cut_before(op, n) call(self, "rule", "cut_before", op, n or 1) end
@@ -139,13 +139,13 @@ function proxy:pending() return call(self, "pending") end
 --- Forgets what was counted and logged.
 function proxy:reset() call(self, "reset") end
 
---- Requests seen since `reset`, by op; `total` is all but pings and connects. What was not seen is 0.
+--- Requests seen since `reset`, by op; `total` is all but pings and connects. An op that was not seen is 0.
 ---@return table<string, integer>
 function proxy:counts()
   return setmetatable(call(self, "counts"), { __index = function() return 0 end })
 end
 
---- How often each rule struck since the proxy began: { cut_before = 2 }. What did not is absent.
+--- How often each rule struck since the proxy began: { cut_before = 2 }. A rule that did not is absent.
 ---@return table<string, integer>
 function proxy:strikes() return call(self, "strikes") end
 

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- One client's link through the proxy, and its counterpart to a server.
 --
--- Both directions are cut into frames and travel through a delay line each. What is to happen to a request is
+-- Both directions are cut into frames and travel through a delay line each. The action on a request is
 -- decided by the proxy's `plan` when the frame arrives; it happens when the frame comes out of its line, so that
 -- everything before it was forwarded. The server's side is never closed with a reset, only half-closed and drained:
 -- a reset would throw away requests that the server has not read yet.
@@ -56,7 +56,7 @@ function link:hang_up()
 end
 
 --- Cuts the link for the client alone, with a reset, as a firewall does: for the server it stays open, and silent,
---- until the proxy heals. What the server sends is thrown away.
+--- until the proxy heals. Everything that the server sends is thrown away.
 function link:desert()
   if self.over then return end
   if not self.connected then return self:cut() end
@@ -155,7 +155,7 @@ end
 ---------------------------------------------------------------------------------------------------------------
 -- From the server
 
---- What a watch has to say: nobody asked for it just now.
+--- A watch's event: nobody asked for it just now.
 local function take_event(self, frame)
   local action = self.proxy:saw { op = "event", link = self.number }
   local item = { bytes = wire.frame(frame) }

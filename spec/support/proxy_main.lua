@@ -33,7 +33,7 @@ end
 local function reply(...) io.stdout:write(codec.encode(...), "\n") io.stdout:flush() end
 
 ---------------------------------------------------------------------------------------------------------------
--- What links ask and tell
+-- The questions and reports of links
 
 local counts, log, rules, strikes, sessions, awaited = { total = 0 }, {}, {}, {}, {}, nil
 local started = uv.hrtime()

@@ -19,7 +19,7 @@
 --
 --     TOKEN OWNER VERB accepted|refused NOW UNTIL
 --
--- Who holds with a token that is not his node's (a read under a write) says by which node he does:
+-- A holder whose token is not its node's (a read under a write) says by which node it holds:
 --
 --     TOKEN OWNER under accepted NOW NODE'S
 --
@@ -75,7 +75,7 @@ end
 --- The hold with this token is there by the node that was made with that one.
 function writer:under(token, owner, node) return step(self, "under", token, owner, node) end
 
---- What operators say. They return when it is written: what comes of the deed stands behind it.
+--- Steps of operators. Each returns when it is written: what comes of the deed stands behind it.
 function writer:void(token, owner) return step(self, "void", token, owner) end
 function writer:ending(owner) return step(self, "ending", 0, owner) end
 function writer:ended(token, owner) return step(self, "ended", token, owner) end
@@ -116,7 +116,7 @@ local function question(self, verb)
   return answer or error(("the resource is gone (%s): %s"):format(err, self.process:stderr()), 0)
 end
 
---- Who entered last and is still inside, if anybody is.
+--- The owner that entered last and is still inside, if anybody is.
 ---@return string? owner
 function resource:inside()
   local owner = question(self, "inside")

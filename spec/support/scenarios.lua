@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What ours does on a stage, whatever the kind of lock. Before it stands `first`; `last`, behind it, is served then.
+--- Scenarios on a stage for ours, whatever the kind of lock. Before it is `first`; `last`, behind it, is served then.
 
 local PATIENCE = require("spec.support.stage").PATIENCE
 
@@ -21,7 +21,7 @@ scenarios["acquire again what was just released"] = function(stage)
   end
 end
 
---- Who stands in line.
+--- Ours stands in line, behind `first`.
 local function waits(stage)
   stage.first:acquire(PATIENCE)
   stage.ours:ask(PATIENCE)
@@ -142,7 +142,7 @@ end
 
 -- ---- of read-write locks ----------------------------------------------------------------------------------------
 
---- Who holds write takes read, gives write back and is a reader then; nobody gets in between.
+--- The holder of write takes read, gives write back and is a reader then; nobody gets in between.
 scenarios["downgrade"] = function(stage)
   local reading = stage.client:rwlock(stage.path).read
   local token = stage.ours:acquire(PATIENCE)

@@ -82,7 +82,7 @@ local function launch(self)
   self.pid = self.process.pid
 end
 
---- What it logged since it was last started.
+--- Its log since it was last started.
 function server:log() return read_file(self.folder .. "/log"):sub(self.log_start + 1) end
 
 local function choose_port(self)
@@ -176,7 +176,7 @@ local function run(...)
   assert(tool:wait() == 0, tool:stderr())
 end
 
---- What it has written, without what says which server of an ensemble it is.
+--- Its data, without the file that says which server of an ensemble it is.
 local function data_of(self) return self.folder .. "/data/version-2" end
 
 --- Copies the data of a server that is not running.

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- Ending somebody else's session.
 --
--- Who knows a session's id and password may take it over; closing it then is, for the server and everybody who
+-- Anybody who knows a session's id and password may take it over; closing it then is, for the server and everybody who
 -- watches, the same as its expiry. Its former owner hears of it when it comes back: "session expired".
 
 local socket = require "socket"

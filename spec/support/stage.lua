@@ -89,7 +89,7 @@ end
 
 -- ---- the house ------------------------------------------------------------------------------------------------------
 
---- What all plays of a spec share.
+--- The state that all plays of a spec share.
 local house = {}
 house.__index = house
 

@@ -43,7 +43,7 @@ function terminal:enter(line) self:type(line .. "\r") end
 --- Types a key with Control.
 function terminal:control(key) self:type(string.char(key:upper():byte() - 64)) end
 
---- What was shown and not waited for yet.
+--- The output that was shown and not waited for yet.
 function terminal:shown()
   self.seen = self.seen .. self.process:stdout()
   if self.process.out then self.process.out.text = "" end

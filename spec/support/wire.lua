@@ -199,7 +199,7 @@ local with_path = {
   sync = true, check = true, checkWatches = true, removeWatches = true, addWatch = true,
 }
 
---- What a client's request says of itself: xid, op name, and the path where there is one (a multi's first).
+--- The head of a client's request: xid, op name, and the path where there is one (a multi's first).
 function wire.request_head(body)
   local r = wire.reader(body)
   local xid, op = r:int(), wire.op_name(r:int())

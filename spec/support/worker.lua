@@ -2,7 +2,7 @@
 --- A process that loads zklock and is driven by lines over its pipe.
 --
 -- Every verb waits for its answer; `begin` and `finish` are for what should go on meanwhile. Values go over as in
--- `spec.support.codec`. What the client tells (states, losses, errors, log lines) is kept for `events()`.
+-- `spec.support.codec`. The client's news (states, losses, errors, log lines) is kept for `events()`.
 
 local codec = require "spec.support.codec"
 local script = require "spec.support.script"
@@ -99,7 +99,7 @@ function worker:stop() self.process:stop() end
 --- SIGCONT.
 function worker:continue() self.process:continue() end
 
---- What it wrote to stderr.
+--- Its output on stderr.
 function worker:stderr() return self.process:stderr() end
 
 return worker

@@ -81,7 +81,7 @@ final class Curator {
         }
     }
 
-    /** What the verbs work on. */
+    /** The object that the verbs work on. */
     private interface Place {
         /** Gives the token, or null when the time is over; without a timeout it waits for ever. */
         Long acquire(Double timeout, int count) throws Exception;
