@@ -97,7 +97,7 @@ help:
 	@echo
 	@echo 'For some Lua versions only: make test LUAS="5.4 luajit"; to see the commands: make build Q='
 
-# What is installed is what this run's goals need. Only goals that a user calls come here; they compile in a make of
+# `deps` installs only what this run's goals need. Only goals that a user calls come here; they compile in a make of
 # their own, when this is done.
 DEPS = tools/deps.sh $(filter-out deps clean format help,$(MAKECMDGOALS)) \
 	$(and $(filter test steady,$(MAKECMDGOALS)),$(NEIGHBOURS),neighbours) \
@@ -111,14 +111,14 @@ include tools/make/suites.mk
 
 build: $(MODULES) $(B)/zklock
 
-# The command line and the library. What is installed has to be built before `sudo make install`.
+# The command line and the library. Their files have to be built before `sudo make install`.
 PREFIX = /usr/local
 DESTDIR =
 include tools/make/install.mk
 hosts: $(HOSTS)
 unit: $(UNIT) $(REPLAYS)
 
-# What `make test` runs: each promise once. With SPECS: those specs, under each Lua of LUAS (5.4).
+# `make test` tests each promise once. With SPECS: those specs, under each Lua of LUAS (5.4).
 TESTED = $(if $(filter file,$(origin LUAS)),5.4,$(LUAS))
 EVERYTHING = $(if $(SPECS),,yes)
 define build_tested
@@ -263,7 +263,7 @@ recorder: deps
 	@$(call tell_tested,$(B)/recorder/recorder_real)
 	@$(call record,$(COUNT))
 
-# What unit tests and simulation run through: for each room, and each line that they do not; and each legal change of a
+# The coverage by unit tests and simulation: for each room, and each line that they miss; and each legal change of a
 # state (csrc/base/transitions.h) that they do not make.
 COUNTERS = B=build/coverage SANITIZE='-DZKL_CHECK --coverage -O0' unit build/coverage/sim/simulation
 coverage: deps
@@ -278,11 +278,11 @@ coverage: deps
 # last time, so that a run goes on where the last one ended.
 FILES = $(wildcard csrc/line/*.c csrc/paths/*.c csrc/shared/*.c csrc/compound/*.c csrc/recipe/*.c) \
 	$(wildcard csrc/ask/*.c csrc/query/*.c csrc/zookeeper/session*.c) csrc/zookeeper/config.c csrc/zookeeper/heart.c
-# What unit tests take instead of the engine's wins over what is in a library, too.
+# A unit test's replacement of an engine function wins over the function in a library, too.
 MUTANTS = B=build/mutants CFLAGS='-O2 -fvisibility=default -fno-semantic-interposition' unit build/mutants/sim/simulation
 # $(call try_mutants,OPTIONS,COUNT,SEED)
 try_mutants = $(call lua,5.4) tools/mutants/run.lua $1 build/mutants build/coverage $2 $3 $(FILES)
-# What tools/mutants/run.lua reads: programs, and how they were made.
+# The input of tools/mutants/run.lua: programs, and how they were made.
 define build_mutants
 @$(submake) $(MUTANTS)
 @$(submake) $(COUNTERS)
@@ -325,7 +325,7 @@ lint: deps
 format:
 	@find csrc spec bench fuzz examples -name '*.[ch]' -exec clang-format -i {} +
 
-# What a released version has of it stays as it is until the next major one.
+# The part of it that a released version has stays as it is until the next major one.
 abi:
 	@$(LUA_5.4) tools/abi.lua --write
 	@$(LUA_5.4) tools/manual.lua --write

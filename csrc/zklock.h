@@ -654,7 +654,7 @@ typedef struct zkl_histogram {
  * number. */
 ZKL_API double zkl_bound(size_t bucket);
 
-/* What became of the work that a job or a once of the host protects. */
+/* The outcome of the work that a job or a once of the host protects. */
 typedef enum zkl_run {
     ZKL_RUN_RAN,     /* it was begun */
     ZKL_RUN_SKIPPED, /* a mark was found */

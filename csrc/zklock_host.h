@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What only hosts of event loops need: a binding for a language, or an adapter for a loop like
+/* For hosts of event loops only: a binding for a language, or an adapter for a loop like
  * nginx's, that runs many callers over one client. A program that takes locks for itself needs
  * zklock.h alone.
  *
  * Nothing here is promised: any version may change it, so a host is compiled anew for each. The
  * symbols have the whole version, and the loader of glibc refuses a host that was linked with
- * another one. What zklock.h says of all functions and objects holds for these, too. */
+ * another one. The rules of zklock.h for all functions and objects hold for these, too. */
 #ifndef ZKLOCK_HOST_H
 #define ZKLOCK_HOST_H
 

@@ -30,7 +30,7 @@ local runs = 0
 local made -- everything that has methods
 
 ---------------------------------------------------------------------------------------------------------------
--- What an input says; when it is used up, all is 0
+-- The values of an input; when it is used up, all is 0
 
 local Input = {}
 Input.__index = Input
@@ -109,7 +109,7 @@ local DRAWN = {
   function(input) return input:pick(STRANGE) end,
   function(input) return input:pick(made) end,
   function(input, depth) return depth > 0 and drawn_table(input, depth) or nil end,
-  -- What is nearly right.
+  -- Values that are nearly right.
   function(input, depth) return { { input:pick(WORDS), PATH, value(input, depth - 1), input:any(3) - 2 } } end,
   function(input, depth) return { [input:pick(NAMES)] = value(input, depth - 1) } end,
 }
@@ -131,7 +131,7 @@ local function methods(object)
   return found
 end
 
---- What a call has done: it waits, has answered (an error is told as text), or has raised what docs/api.md knows.
+--- A call waits, answers (an error is told as text), or raises what docs/api.md knows.
 local function check(label, ok, first, second)
   if ok then
     if first == nil and second ~= nil and type(second) ~= "string" then

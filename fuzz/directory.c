@@ -154,7 +154,7 @@ static void step(input *in) {
     }
 }
 
-/* Who believes to hold, and whose node nobody has deleted, is alone. */
+/* A caller that believes to hold, and whose node nobody has deleted, is alone. */
 static void check_alone(void) {
     const fake_caller *alone = NULL;
     for (size_t i = 0; i < caller_count; i++) {

@@ -11,7 +11,7 @@ typedef struct input {
     size_t left;
 } input;
 
-/* What libFuzzer calls, and fuzz/replay.c with each input that is kept. */
+/* Called by libFuzzer, and by fuzz/replay.c with each input that is kept. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 /* Below that; 0 of 0. */

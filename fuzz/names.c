@@ -65,7 +65,7 @@ static bool counts_as_next(const zkl_child *me, const zkl_child *other, const zk
     return me->kind != ZKL_KIND_READ || other->sequence != last->sequence;
 }
 
-/* Who holds has nobody before it that blocks it; who waits, waits for the last of those. */
+/* A holder has nobody before it that blocks it; a waiter waits for the last of those. */
 static void check_verdict(const zkl_snapshot *list, size_t own) {
     const zkl_child *me = &list->children[own];
     const zkl_verdict verdict = zkl_verdict_of(list->children, list->count, own, 3);

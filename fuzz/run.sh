@@ -12,7 +12,7 @@ targets=("$@")
 [ $# -gt 0 ] || targets=(names servers texts directory stream arguments)
 cc=${CLANG:-clang}
 
-# How long an input may be. What is quick with short ones finds more in a minute.
+# How long an input may be. A target that is quick with short ones finds more in a minute.
 declare -A longest=([names]=300 [servers]=200 [stream]=600 [arguments]=300)
 export LSAN_OPTIONS=suppressions=fuzz/libzookeeper.leaks:print_suppressions=0
 # A large quarantine costs the caches; a reply may ask libzookeeper for more memory than there is.

@@ -29,7 +29,7 @@ enum { IS_SANE = 1 };
 enum { IS_SANE = 0 };
 #endif
 
-/* What goes over the wire, as far as a server needs to know it. */
+/* The numbers on the wire, as far as a server needs to know them. */
 enum {
     OP_CREATE = 1,
     OP_EXISTS = 3,
@@ -238,7 +238,7 @@ static void put_results(frame *f, input *in) {
     put_int(f, -1);
 }
 
-/* What a server would say. */
+/* A server's reply. */
 static void put_reply(frame *f, input *in, const asked *request) {
     switch (request->op) {
     case OP_CREATE:

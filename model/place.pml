@@ -8,7 +8,7 @@
  * the answer to the create, if it tells that the node is the only one. A mutant is a rule that is left out, by its
  * number.
  *
- * What must hold, always: one holder who believes in his session, and whose node no operator has deleted; nobody is
+ * This must hold, always: one holder who believes in his session, and whose node no operator has deleted; nobody is
  * granted on a node of whose deletion his client has heard, or on which somebody has ended without a release; nobody but
  * the first is granted on a place behind which somebody has stood for a stint, as its client's server has told; no place
  * is idle with somebody behind it. In the end: every call was answered once, no node is left. Time goes in whole stints:
@@ -533,7 +533,7 @@ inline link(s) {
     fi
 }
 
-/* What is read behind the barrier is no older than what any server has told before. */
+/* A read behind the barrier tells nothing older than what any server has told before. */
 inline resume(s) {
     if
     :: mutant != 2 -> request[s] ! BARRIER(0)

@@ -9,7 +9,7 @@
  * kind there may be. With FIRST, a node enters by the answer to its create, if that tells that it is the only one. A
  * mutant is a rule that is left out.
  *
- * What must hold, always: who writes is alone, but for his own read; nobody gets in on a node of whose deletion his
+ * This must hold, always: who writes is alone, but for his own read; nobody gets in on a node of whose deletion his
  * client has heard, or beside a read whose write has not ended well; no reader gets a smaller token than a writer has had
  * before; nobody but the first gets in on a place behind which a writer has stood for a stint. In the end: every call was
  * answered once, no node is left. */
@@ -50,7 +50,7 @@ inline read_settings() {
 #define NOBODY 255
 #define BIT(node) (1 << (node))
 
-/* What stands in the line for a client: the readers' place, the place that is lent by a write, the write; then the
+/* The slots for a client in the line: the readers' place, the place that is lent by a write, the write; then the
  * writers elsewhere, each with a client of its own. */
 #define READ 0
 #define LENT 1
@@ -410,7 +410,7 @@ inline settle(s) {
 
 /* ---- clients: answers */
 
-/* Who is before it, as far as the latest list knows. A node that a write has lent counts once both were seen. */
+/* Its blocker, as far as the latest list knows. A node that a write has lent counts once both were seen. */
 inline evaluate(slot) {
     blocker[slot] = NOBODY;
     for (at : 0 .. NODES - 1) {

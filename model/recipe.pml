@@ -12,7 +12,7 @@
  *
  * A mutant is a rule that is left out, by its number; model/run.sh says which, and each of them must be seen to fail.
  *
- * What must hold, always: one holder who believes in his session, and whose node no operator has deleted; tokens rise
+ * This must hold, always: one holder who believes in his session, and whose node no operator has deleted; tokens rise
  * from holder to holder; nobody is granted when his client has heard of what came after the deletion of his own node;
  * who holds is told when his node is deleted. In the end: every call was answered once, no node is left. */
 
@@ -71,7 +71,7 @@ byte seen_to[SESSIONS]; /* how much of the log */
 short view[SESSIONS];   /* the nodes, after that much */
 short watch[SESSIONS];  /* nodes that are watched there */
 
-/* ---- the wire; both ways in order. What an answer tells of the log's length is what a client has seen. */
+/* ---- the wire; both ways in order. The length of the log in an answer is what a client has seen. */
 
 mtype = { CREATE, ERASE, LIST, GET, ACL, BARRIER };                  /* requests */
 mtype = { MADE, ALONE, ERASED, LISTED, FOUND, NONE, CHECKED, DONE }; /* answers */
@@ -108,7 +108,7 @@ byte answers[CALLERS]; /* what it was told: granted, or cancelled, or that the s
 bool first[CALLERS];
 byte highest; /* the token that was granted last */
 
-/* What is to be looked at when the event is taken in, as bits. */
+/* The things to look at when the event is taken in, as bits. */
 #define LOOK 1      /* who stands before it: its blocker has gone */
 #define SHOWN 2     /* the same, and a list has just shown its own node */
 #define CONFIRMED 4 /* its own node is there: perhaps granted */
@@ -244,7 +244,7 @@ inline ask_watch(s, n) {
 
 #define IS_MINE(s, n) (SESSION(made_by[n]) == s && name[made_by[n]] == n)
 
-/* Who deletes his own node looks at what follows from it at once: our requests are carried out in order. */
+/* A caller that deletes its own node looks at what follows from it at once: our requests are carried out in order. */
 inline ask_erase(c) {
     if
     :: linked[SESSION(c)] && node[c] == NODE_THERE ->
@@ -334,7 +334,7 @@ inline created(s, c, n, alone) {
     fi
 }
 
-/* Who is first, and waited for this, may hold if his own node is watched. */
+/* A caller that is first, and waited for this, may hold if its own node is watched. */
 inline check_passed(s) {
     checked[s] = true;
     for (j : 0 .. LAST) {

@@ -4,7 +4,7 @@
 --- in C was compiled against them.
 ---   * The list is that of the header. Lines that begin with "host" are those of csrc/zklock_host.h, which any version
 ---     may change.
----   * What the latest release had is still there, and unchanged, if it has the same major version, above 0. The soname
+---   * All of the latest release is still there, and unchanged, if it has the same major version, above 0. The soname
 ---     has that number.
 ---   * A struct that begins with its `size` may grow at its end, behind all that the release had, and has DEFAULTS.
 ---     One that programs fill has no gap at its end, because a gap may hold anything.
@@ -187,7 +187,7 @@ local function is_larger(line, sized, sizes)
   return name and sized[name] and (sizes[name] or 0) > tonumber(size) and rest == " 8"
 end
 
---- What of `former` a program would miss in `now`, each as a line. A host was promised nothing.
+--- The lines of `former` that a program would miss in `now`, each as a line. A host was promised nothing.
 local function missing(former, now)
   local had, has, problems = lines_of(former), lines_of(now), {}
   local grown, sized, former_sizes, sizes = growing(has), sizes_of(had, true), sizes_of(had), sizes_of(has)

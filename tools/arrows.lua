@@ -4,13 +4,13 @@
 --
 --   * A folder uses only those that are named below.
 --   * There is no circle of arrows between rooms. A room is a .c and its .h.
---   * Who calls a function of another room includes the header that declares it, itself or in its own header.
+--   * A room that calls a function of another one includes the header that declares it, itself or in its own header.
 --
 -- usage: lua5.4 tools/arrows.lua [FOLDER]     such as csrc
 
 local root = arg[1] or "csrc"
 
--- What each folder may use besides itself: folders, and single headers. zklock.h and zklock_host.h are the public ones.
+-- Folders and single headers that each folder may use besides itself. zklock.h and zklock_host.h are the public ones.
 local uses = {
   ["zklock.h"] = {},
   ["zklock_host.h"] = { "zklock.h" },
@@ -36,7 +36,7 @@ local uses = {
 }
 -- The public functions are declared in these and defined in several rooms: a call of one is no arrow to that room.
 local PUBLIC = { ["zklock.h"] = true, ["zklock_host.h"] = true }
--- What the binding's rooms share is declared in one header.
+-- One header declares all that the binding's rooms share.
 local SHARED = { lua = "lua/binding.h" }
 
 local wrong = {}

@@ -6,7 +6,7 @@
 
 local COLUMNS = 72
 
---- What a git command prints, or nil when it fails. The user's configuration does not change the output.
+--- The output of a git command, or nil when it fails. The user's configuration does not change the output.
 local function git(arguments)
   local pipe = assert(io.popen("git -c log.showSignature=false " .. arguments .. " 2>/dev/null"))
   local text = pipe:read("a")

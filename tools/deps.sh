@@ -138,7 +138,7 @@ else
 fi
 
 # One at a time on this machine: what the other one installs may be what we want, and policy-rc.d is one file. Nobody can
-# lock us out for longer than this. What is started does not get the lock: a service would keep it.
+# lock us out for longer than this. A started process does not get the lock: a service would keep it.
 exec 9<"${DEPS_LOCK:-/var/lib/dpkg}"
 if ! flock -n 9; then
     echo 'another tools/deps.sh is installing: waiting for it' >&2

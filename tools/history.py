@@ -144,7 +144,7 @@ class Hold:
         return not (self.is_shared and other.is_shared or self.is_under(other) or other.is_under(self))
 
     def settle(self):
-        """Once all is known: the span. What was certain at two moments was held all the time between."""
+        """Once all is known: the span. A hold that was certain at two moments lasted all the time between."""
         end = min(self.ends + self.voids, default=None)
         until = max((until for _, until in self.sures), default=None)
         if self.claim is not None:
@@ -159,7 +159,7 @@ class Hold:
 
 
 class Run:
-    """What one world of processes did, from its line `run` to its line `end`."""
+    """One world of processes, from its line `run` to its line `end`."""
 
     def __init__(self, line, number):
         self.name = f"{line['source']}, seed {line['seed']}"
@@ -209,7 +209,7 @@ class Run:
                 hold.claim = line["invoke"]
 
     def end_others(self, hold):
-        """What the lines of its process, and of operators, mean for a hold."""
+        """Applies the lines of its process, and of operators, to a hold."""
         for at in sorted(self.closed.get(hold.process, ())):
             if at >= hold.returned:
                 hold.ends.append(at)

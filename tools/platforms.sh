@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Puts what a program for another machine is linked with below DIR: DIR/include/zookeeper and DIR/lib/libzookeeper_mt.a.
 # arm64, s390x and i386: from Debian's packages, unpacked and not installed; the system's lists of packages stay as they
-# are. musl: compiled with musl-gcc from Debian's source package. What is there already is kept.
+# are. musl: compiled with musl-gcc from Debian's source package. A library that is there already is kept.
 # usage: tools/platforms.sh arm64|s390x|i386|musl DIR
 set -eu
 

@@ -12,7 +12,7 @@ local build, count, first = arg[1], tonumber(arg[2]), tonumber(arg[3] or 1)
 
 local PATIENCE = 60 -- seconds for a line
 
---- What a program says of each seed: its lines. `heed` hears what it wants of the servers meanwhile: "@hold".
+--- A program's lines for each seed. `heed` hears what it wants of the servers meanwhile: "@hold".
 local function record(program, hosts, last, heed)
   local path = ("%s/recorder/%s"):format(build, program)
   local one = process.spawn { path, hosts, tostring(first), tostring(last) }

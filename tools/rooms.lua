@@ -2,13 +2,13 @@
 -- Checks the rooms of lua/zklock:
 --
 --   * A folder knows only those that are named below, and no two modules require each other, however indirectly.
---   * Nobody writes fields of another module's objects. What an object is shows by the name that it has everywhere.
+--   * Nobody writes fields of another module's objects. The kind of an object shows by the name that it has everywhere.
 --
 -- usage: lua5.4 tools/rooms.lua [FOLDER]     such as lua
 
 local ROOT = (arg[1] or "lua") .. "/zklock/"
 
---- From the ground up; "" is the public interface. What a folder may know is named; its own modules go without saying.
+--- From the ground up; "" is the public interface. A folder may know those named; its own modules go without saying.
 local KNOWS = {
   base = {},
   owners = { "base" },
@@ -21,7 +21,7 @@ local KNOWS = {
   [""] = { "base", "owners", "loop", "run", "holds", "nodes" },
 }
 
---- Who may write into what is called so.
+--- The file that may write into an object of that name.
 local WRITERS = {
   call = "run/callbacks.lua", callbacks = "run/callbacks.lua", claim = "guard.lua", client = "client.lua",
   crew = "openresty/runner.lua", dispatcher = "run/dispatcher.lua", guard = "guard.lua",

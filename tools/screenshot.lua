@@ -13,7 +13,7 @@ local PICTURE = "docs/images/locks.png"
 local WIDTH, HEIGHT = 1280, 690
 local PATIENCE = 30
 
---- What the workers do besides leading: each has a report, and one waits for another machine.
+--- The work of the workers besides leading: each has a report, and one waits for another machine.
 local LUA = [[
   function locks.show()
     locks.report = client:mutex("/shop/reports/2026-11", { name = "report" })

@@ -54,7 +54,7 @@ end
 
 local version = dofile(TRUTH)
 
---- What the changelog says that the version is.
+--- The version that the changelog names.
 local function in_changelog()
   local text = read(CHANGELOG)
   return text:match "\n## %[(%d[^%]\n]*)%]" or text:match "the tree calls itself (%d+%.%d+%.%d+)%."

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* text: which characters of a text are shown as they are, and the spelling of the others. What
- * would move the cursor, begin a line, turn the direction of writing or is not seen at all, and
- * what is not UTF-8, becomes its bytes: `\x1b`, `\xff`. The command line and the Lua binding show
- * texts of others by this table alone. */
+/* text: which characters of a text are shown as they are, and the spelling of the others. A
+ * character that would move the cursor, begin a line, turn the direction of writing or not be seen
+ * at all, or a byte that is not UTF-8, becomes its bytes: `\x1b`, `\xff`. The command line and the
+ * Lua binding show texts of others by this table alone. */
 #ifndef ZKL_TEXT_H
 #define ZKL_TEXT_H
 

@@ -52,7 +52,7 @@ typedef struct cli_option {
     "\n"                                                                                           \
     "SECONDS may have a unit: 500ms, 5s, 10m, 20h, 7d.\n"
 
-/* What a subcommand takes, and the text of its --help. */
+/* The arguments of a subcommand, and the text of its --help. */
 typedef struct cli_syntax {
     const cli_option *table; /* NULL: it has no options of its own */
     const char *help;
@@ -88,7 +88,7 @@ int cli_options_expect(const cli_options *options, int least, int most, const ch
 /* Seconds: --connect of most subcommands. */
 #define CLI_CONNECT 10
 
-/* What a subcommand does at its path, with a session. Returns an exit code. */
+/* The work of a subcommand at its path, with a session. Returns an exit code. */
 typedef int cli_task(cli_connection *connection, const char *path, void *to);
 
 /* Reads the configuration, checks the path, connects, waits for a session, and does the task.

@@ -8,7 +8,7 @@
 
 #include "line/line_state.h"
 
-/* What the ACL means for the waiters of the line. */
+/* The ACL's meaning for the waiters of the line. */
 typedef enum zkl_acl_finding {
     ZKL_ACL_SAFE, /* the line may grant them */
     /* not known yet: a request that brings the next answer is wanted or on its way */

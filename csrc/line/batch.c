@@ -211,7 +211,7 @@ static void answered(zkl_receiver *receiver, const zkl_return *back, const zkl_r
 
 /* ---- sending ---- */
 
-/* What is gathered for one transaction. */
+/* The contenders that are gathered for one transaction. */
 typedef struct gathering {
     zkl_contender *members[MEMBERS_MOST];
     size_t count, counts, bytes;

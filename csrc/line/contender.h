@@ -50,7 +50,7 @@ typedef enum zkl_search {
     ZKL_SEARCH_NEXT     /* children up to `candidate` are not ours */
 } zkl_search;
 
-/* What the end of a witness means for a contender in doubt (doubt.h). */
+/* The meaning of a witness's end for a contender in doubt (doubt.h). */
 typedef enum zkl_testimony {
     ZKL_TESTIMONY_NONE, /* it did not hold with that node */
     ZKL_TESTIMONY_ONE,  /* it did, and the end of other nodes is still open */

@@ -11,7 +11,7 @@
 #include "nodes/nodes.h"
 #include "port/receiver.h"
 
-/* What an answer is about. */
+/* The subject of an answer. */
 enum { ZKL_NODE_REQUEST_OPERATION, ZKL_NODE_REQUEST_PRELUDE };
 
 /* While it is DUE, zkl_node_requests_step hands it over, when the link comes up or `retry` fires.

@@ -28,10 +28,10 @@
 
 /* ---- its data ---- */
 
-/* What an answer is about. */
+/* The subject of an answer. */
 enum { READ, PRESENCE, UNWATCH };
 
-/* What continues it. RESTING: the watch, or its turn in the round. DUE: the end of a step with a
+/* RESTING: the watch continues it, or its turn in the round. DUE: the end of a step with a
  * link (zkl_node_watches_resume and the timer `look` lead to one). ASKED, LEAVING: the answer,
  * perhaps only that it was cut off, or zkl_node_watches_unlink. */
 typedef enum node_watch_stage { RESTING, DUE, ASKED, LEAVING } node_watch_stage;

@@ -6,7 +6,7 @@
 
 #include "line/line_state.h"
 
-/* What is known about the waiters behind a shared node. */
+/* The client's knowledge of the waiters behind a shared node. */
 typedef enum zkl_remote_waiters {
     ZKL_REMOTE_WAITERS_UNKNOWN, /* there may be one: a list shows it, if the client can get one */
     /* a watch reports newcomers, or the client polls */

@@ -32,7 +32,7 @@ typedef struct zkl_log_ring {
     uint64_t dropped; /* before the first one, and not reported yet */
 } zkl_log_ring;
 
-/* What a line of our own was about. */
+/* A condition that a line of our own reported. */
 typedef struct zkl_log_condition {
     const char *format; /* NULL: this one is free */
     zkl_nanos told;     /* when a line was about it */

@@ -35,8 +35,8 @@ function shop.create(path, stock)
   return self
 end
 
--- What is left. Whoever comes with a token is noted: from here on one who comes with a smaller one is refused, so that
--- nobody who wakes up late writes between this read and the write that follows it.
+-- The items that are left. The shop notes the token of a caller: from here on it refuses one with a smaller token, so
+-- that nobody who wakes up late writes between this read and the write that follows it.
 function shop:stock(token)
   if token then
     execute(self, "UPDATE items SET token = %d WHERE id = 42 AND token < %d", token, token)

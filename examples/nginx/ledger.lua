@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What this example has for a database: a file for each entry, with its value and the newest token that has come to it.
+-- The database of this example: a file for each entry, with its value and the newest token that has come to it.
 -- It compares and writes in one step, for all workers of the machine, and refuses whoever comes with an older token: a
 -- worker can be stopped after it has looked at its lock, and go on when another has it.
 local ffi = require "ffi"
@@ -60,7 +60,7 @@ function ledger.read(name)
   return (alone(read, name))
 end
 
---- Another value. Who was too late before is so still.
+--- Another value. A caller that was too late before still is.
 function ledger.set(name, value)
   alone(function() write(name, value, select(2, read(name))) end)
 end

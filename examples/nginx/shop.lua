@@ -21,7 +21,7 @@ function shop.sell(token)
   return too_late or "yours, number " .. left
 end
 
---- What is left.
+--- The items that are left.
 function shop.left()
   return ledger.read("stock")
 end

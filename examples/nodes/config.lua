@@ -15,7 +15,7 @@ if arg[1] == "set" then
   return
 end
 
---- What counts when there is no configuration.
+--- The values that count when there is no configuration.
 local config = { limit = 10 }
 
 assert(client:watch(PATH, function(data, stat)

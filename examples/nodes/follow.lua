@@ -4,7 +4,7 @@ local zklock = require "zklock"
 
 local PATH = "/shop/config"
 
---- What counts until the first word has come, and when there is no configuration.
+--- The values that count until the first word has come, and when there is no configuration.
 local follow = { limit = 10 }
 
 local client

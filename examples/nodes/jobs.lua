@@ -12,7 +12,7 @@ for _, path in ipairs { NEW, RUNNING, DONE } do
   assert(ok or err == "node exists", err)
 end
 
---- Moves a job, if it is still there. Who comes too late moves nothing.
+--- Moves a job, if it is still there. A worker that comes too late moves nothing.
 ---@return boolean moved false: somebody else was faster
 local function move(name, from, to, data)
   local done, err = client:multi({ { "delete", from .. "/" .. name }, { "create", to .. "/" .. name, data } }, 5)

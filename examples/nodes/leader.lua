@@ -25,7 +25,7 @@ assert(lock:multi({ { "set", EPOCH, ("%d"):format(epoch) } }, 5))
 print("leader in epoch " .. epoch)
 
 for _ = 1, tonumber(arg[1]) or 10 do
-  -- What is read here was written by former leaders or by us: only leaders write. If we are none any more by the time
+  -- The number here was written by former leaders or by us: only leaders write. If we are none any more by the time
   -- the servers get the next line, they write nothing, and say "lost".
   local count = number(COUNT) + 1
   local done, err = lock:multi({ { "set", COUNT, ("%d"):format(count) } }, 5)

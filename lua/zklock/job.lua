@@ -178,7 +178,7 @@ end
 
 -- ---- one run ------------------------------------------------------------------------------------
 
---- What is due now; in a new coroutine.
+--- Does the step that is due now; in a new coroutine.
 ---@return zklock.Hold? hold granted: for a run
 ---@return string? err the line has refused the job
 ---@return string? why
@@ -384,7 +384,7 @@ local function validity(job)
   return job.held and job.held:validity() or 0
 end
 
---- What the job does now.
+--- The present state of the job.
 ---@return "waiting"|"running"|"cut off"|"pausing"|"stopped" state "waiting": in line for the lock; "cut off": fn runs,
 ---  and its validity is 0; "pausing": until it queues again
 function Job:state()

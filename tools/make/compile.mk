@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What is compiled from what. Nothing here installs anything: what is missing, `make deps build` brings.
+# The rules of compilation. Nothing here installs anything: what is missing, `make deps build` brings.
 
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wwrite-strings -Wundef -Wformat=2 -Wvla -Werror=switch-enum
@@ -11,7 +11,7 @@ CLI_C = $(wildcard csrc/cli/*.c csrc/cli/*/*.c)
 # All of csrc but the binding, which is compiled for each Lua, and the command line.
 ENGINE_C = $(filter-out $(BINDING_C) $(CLI_C),$(wildcard csrc/*/*.c))
 UNIT_C = $(wildcard spec/unit/*_test.c)
-# What the tests of the session have besides: links that are fakes, which no other test wants. So have those of memory.
+# The tests of the session have fakes of their own: links, which no other test wants. So have those of memory.
 SESSION_WORLD_C = $(wildcard spec/unit/session_world*.c)
 MEMORY_WORLD_C = spec/unit/memory_world.c
 UNIT_HEADERS = -Ispec/unit -Ispec/unit/fake
@@ -33,7 +33,7 @@ REPLAYS = $(FUZZ:%=$(B)/unit/fuzz_%_test)
 MODULES = $(LUAS:%=$(B)/%/zklock/core.so)
 HOSTS = $(LUAS:%=$(B)/%/host)
 
-# What Debian hardens its packages with. Not with a sanitizer, which looks itself; nor without optimization, which the
+# Debian's hardening of its packages. Not with a sanitizer, which looks itself; nor without optimization, which the
 # checks of buffers need (in CFLAGS of your own, too).
 FORTIFY = $(if $(filter-out -O0,$(filter -O%,$(CFLAGS))),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
 HARDEN_C = $(if $(SANITIZE),,-fstack-protector-strong $(FORTIFY))
@@ -81,7 +81,7 @@ $(B)/lib/libzklock.a: $(B)/lib/zklock.o
 	@rm -f $@
 	$Q$(AR) rcs $@ $^
 
-# The symbol versions. What zklock.h promises has the major version. A host of event loops was promised nothing, so the
+# The symbol versions. Functions of zklock.h have the major version. A host of event loops was promised nothing, so the
 # loader refuses it with any other version. Each function that is declared must be there.
 declared_in = sed -n 's/^ZKL_API [^(]*[ *]\(zkl_[a-z_]*\)(.*/\1;/p' csrc/$1
 $(B)/lib/zklock.map: csrc/zklock.h csrc/zklock_host.h $(RULES)
@@ -119,7 +119,7 @@ $(B)/unit/%.o: spec/unit/%.c $(RULES)
 	@mkdir -p $(@D) && echo "CC $@"
 	$Q$(COMPILE) -Wno-switch-enum -DZKL_CHECK $(UNIT_HEADERS) -c -o $@ $<
 
-# What a step goes through, with a call for each piece of code that it runs: spec/unit/flat_test.c counts them.
+# The code of a step, with a call for each piece that it runs: spec/unit/flat_test.c counts them.
 COUNTED_O = $(patsubst csrc/%.c,$(B)/counted/%.o,$(wildcard $(addprefix csrc/,base/*.c port/*.c recipe/*.c line/*.c shared/*.c compound/*.c ask/*.c query/*.c)))
 $(B)/counted/%.o: csrc/%.c $(RULES)
 	@mkdir -p $(@D) && echo "CC $@"
@@ -172,7 +172,7 @@ $(FUZZ_FAKE:%=$(B)/unit/fuzz_%_test): $(B)/unit/fuzz_%_test: $(B)/fuzz/%.o $(B)/
 
 SIM_C = $(wildcard spec/sim/*.c)
 SIM_O = $(SIM_C:spec/sim/%.c=$(B)/sim/%.o)
-# What asks the system is asked of the simulated machine instead.
+# Functions that ask the system ask the simulated machine instead.
 SIM_WRAPPED = zkl_clock_boot zkl_clock_wait nanosleep getrandom getaddrinfo freeaddrinfo
 COUNTED = $(foreach name,$(ALLOCATE) free,--redefine-sym $(name)=counted_$(name))
 
@@ -242,7 +242,7 @@ $(B)/$1/scarce/scarce.so: $(BINDING_C:csrc/lua/%.c=$(B)/$1/%.o) $(B)/$1/scarce_l
 endef
 $(foreach version,$(LUAS),$(eval $(call lua_rules,$(version))))
 
-# What LuaRocks asks for. It builds everything anew: the last time may have been for another Lua.
+# LuaRocks makes this. It builds everything anew: the last time may have been for another Lua.
 rock:
 	$(if $(LUA_INCDIR),,$(error LUA_INCDIR must be the folder with the headers of the Lua that the module is for))
 	@rm -rf $(B)/rock

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What `make install` and `make install-lib` put where, and `make uninstall` takes away again. The Lua modules are
+# The files that `make install` and `make install-lib` put somewhere, and `make uninstall` removes. The Lua modules are
 # installed by LuaRocks.
 
 # Below PREFIX; Debian's own packages have lib/x86_64-linux-gnu.
@@ -12,7 +12,7 @@ INSTALLED_CLI = $(B)/zklock=bin/zklock share/zklock.1=share/man/man1/zklock.1 \
 INSTALLED_LIB = csrc/zklock.h=include/zklock.h csrc/zklock_host.h=include/zklock_host.h \
 	share/zklock.3=share/man/man3/zklock.3 \
 	$(B)/lib/libzklock.a=$(LIBDIR)/libzklock.a $(B)/lib/$(SONAME)=$(LIBDIR)/$(SONAME)
-# What is not a copy: the name that the linker looks for, and the description for pkg-config.
+# Files that are not copies: the name that the linker looks for, and the description for pkg-config.
 MADE_LIB = =$(LIBDIR)/libzklock.so =$(LIBDIR)/pkgconfig/zklock.pc
 
 source_of = $(word 1,$(subst =, ,$1))

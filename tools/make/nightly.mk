@@ -17,7 +17,7 @@ seconds_of_night = $(call scaled,$1*60,1,%d)
 
 # fuzz/run.sh fuzzes one target on each processor at a time.
 FUZZ_ROUNDS = $(shell echo $$((($(words $(FUZZ)) + $(JOBS) - 1) / $(JOBS))))
-# What the runs of chaos have written, for a judge of its own (tools/history.py).
+# The files that the runs of chaos have written, for a judge of their own (tools/history.py).
 HISTORIES = chaos armfuls jobs
 # In less than a minute the soak does not tell growth from a start.
 SOAK_LEAST = 1

@@ -12,6 +12,6 @@ deb-check: deps
 	@tools/deb.sh build/deb-check/second '$(ZKL_VERSION)+second'
 	@env $(call lua,5.4) tools/deb_check.lua build/deb-check
 
-# What Dockerfile and compose.yml make, on a debootstrap and without a registry of images: as root, for some minutes.
+# The image of Dockerfile and compose.yml, on a debootstrap and without a registry of images: as root, for some minutes.
 image: deps
 	@tools/image.sh build/image

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What is known of mutants: what became of those that were tried, so that a run goes on where the last one ended; and
+-- The record of mutants: what became of those that were tried, so that a run goes on where the last one ended; and
 -- which of them nobody has to kill, and why.
 
 local ledger = {}
@@ -36,7 +36,7 @@ function ledger:remember(name, result)
   end
 end
 
---- What became of it, if nothing that it rests on has changed since: of one that was killed, its source; of one that
+--- Its result, if nothing that it rests on has changed since: of one that was killed, its source; of one that
 --- survived (some tests: "open"), all sources and tests, for a new test may kill it.
 function ledger:recall(name, source_stamp, stamp)
   local result = self.known[name]

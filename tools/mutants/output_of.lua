@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What a command of the shell says.
+-- The output of a shell command.
 return function(command)
   local pipe = assert(io.popen(command))
   local text = pipe:read("a")

@@ -4,7 +4,7 @@
 -- For how long the simulation runs, and what it is told for that.
 local program = { SIMULATION_SECONDS = 5 }
 program.SIMULATED = (" %d 1 stop"):format(program.SIMULATION_SECONDS)
--- What it is told to look only whether the same is asked for as ever.
+-- The arguments with which it looks only whether the same is asked for as ever.
 program.COSTS = " costs spec/sim/costs.txt"
 program.__index = program
 

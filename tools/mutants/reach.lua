@@ -11,7 +11,7 @@ reach.__index = reach
 local EVERY_LINE = setmetatable({}, { __index = function() return true end })
 local EVERYTHING = setmetatable({}, { __index = function() return EVERY_LINE end })
 
---- What gcov says of the objects that the latest test has run through: file, its lines that can be counted, and whether
+--- gcov's report on the objects that the latest test has run through: file, its lines that can be counted, and whether
 --- they were.
 local function each_counted(build, visit)
   local listed = output_of(("find %s/engine %s/counted -name '*.gcda'"):format(build, build))
@@ -76,7 +76,7 @@ function reach:load(path)
 end
 
 --- The tests that come by a change, as a set of their names. A line that has no count belongs to the one before that
---- has. What is in no function (`everywhere`) may concern everybody.
+--- has. Code outside of functions (`everywhere`) may concern everybody.
 function reach:by(change)
   local line, counted, near = change.line, self.counted[change.file] or {}, {}
   while line > 0 and not counted[line] do

@@ -3,8 +3,8 @@
 -- usage: tools/mutants/run.lua [-l SECONDS] BUILD COVERAGE COUNT SEED FILE...     COUNT of 0: all of them
 -- -l: so many seconds after the first mutant no other is begun, and the next run goes on with the rest.
 -- BUILD has what make has built, and in BUILD/commands how (make mutants); COVERAGE has the same with gcov's counters.
--- What was tried is in BUILD/tried, and is not tried again until what it rests on has changed. Fails if one survives
--- that spec/equivalent.txt has no reason for, and if an entry there is of nothing that is in FILE....
+-- A mutant that was tried is in BUILD/tried, and is not tried again until what it rests on has changed. Fails if one
+-- survives that spec/equivalent.txt has no reason for, and if an entry there is of nothing that is in FILE....
 
 local ledger = require "tools.mutants.ledger"
 local output_of = require "tools.mutants.output_of"

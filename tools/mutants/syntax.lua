@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What can be changed in a C source, by clang's own view of it: a list of changes, each of a piece of syntax.
+-- The possible changes of a C source, by clang's own view of it: a list, each of a piece of syntax.
 
 local json = require "dkjson"
 
@@ -234,7 +234,7 @@ end
 
 local WALK = {}
 
---- What is in a node is looked at, too, in the order of the source.
+--- Looks at a node and at its children, in the order of the source.
 function Search:walk(node)
   mark_classes(node)
   local visit = WALK[node.kind]
@@ -305,7 +305,7 @@ end
 WALK.IntegerLiteral = Search.number
 WALK.DeclRefExpr = Search.name
 
---- What a function answers: yes for no, and nothing for something.
+--- The answer of a function: yes for no, and nothing for something.
 function WALK:ReturnStmt(node)
   local value = node.inner and bare(node.inner[1])
   local text = value and self:text(node.inner[1])

@@ -22,7 +22,7 @@
 #define PAUSE_LEAST (ZKL_SECOND / 2000)
 #define PAUSE_MOST (ZKL_SECOND / 20)
 
-/* What is done with a descendant. */
+/* An action on a descendant. */
 typedef void visit(pid_t pid, void *ctx);
 
 /* Opens the list of the children of one thread of a process. */

@@ -39,7 +39,7 @@ void cli_roster_print_waits(const cli_roster *roster);
 void cli_roster_print_json(const cli_roster *roster);
 /* One object, on a line of its own. */
 void cli_row_print_json(const cli_row *row);
-/* What is before it, as it is, and a text that is spelled as cli/text.h says, in quotes. */
+/* Prints `before` as it is, and a text that is spelled as cli/text.h says, in quotes. */
 void cli_json_text(const char *before, const char *text);
 
 /* ---- to read it: the roster of a lock, or of all locks below a path ---- */

@@ -27,7 +27,7 @@ local function check_clients(level, ...)
   return clients
 end
 
---- What these clients have counted, added up, in Prometheus' text format (version 0.0.4). No request is sent.
+--- The counts of these clients, added up, in Prometheus' text format (version 0.0.4). No request is sent.
 ---@param client zklock.Client also a closed one, whose counts stay
 ---@param ... zklock.Client
 ---@return string? text

@@ -40,7 +40,7 @@ function nginx.share(client, dict)
   return true
 end
 
---- What this worker knows of the dictionary. Its own numbers are up to date from here on.
+--- The dictionary, as this worker knows it. The worker's own numbers are up to date from here on.
 local function store_of(dict)
   local publisher = Publisher.of(dict)
   if not publisher then return Store.new(dict) end

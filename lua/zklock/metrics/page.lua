@@ -115,7 +115,7 @@ local function holder_elsewhere(row)
   return first.position == 0 and "nobody" or first.position and "elsewhere" or ""
 end
 
---- What is known of the nodes in front of a waiter. Nothing is read for this.
+--- The nodes in front of a waiter, as far as they are known. Nothing is read for this.
 local function front_of(lock)
   if not lock.position then return html(lock.why or "") end
   if lock.position == 0 then return "nobody is in front" end

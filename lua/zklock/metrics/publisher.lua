@@ -124,7 +124,7 @@ function Publisher:write()
   if self.store:is_page_wanted() then safely(write_part, self) end
 end
 
---- Writes what was counted. What this worker has now is nothing from here on.
+--- Writes what was counted, and removes this worker's gauges and its part of the page.
 function Publisher:finish()
   write_counts(self, take(self))
   write_events(self)

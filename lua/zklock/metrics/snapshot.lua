@@ -85,7 +85,7 @@ local ZEROS = setmetatable({}, { __index = function() return 0 end })
 local NO_COUNTS = { ended = ZEROS, lost = ZEROS, runs = ZEROS, wait = {}, hold = {}, held = 0, waiting = 0,
   standing_by = 0, oldest_wait = 0, oldest_hold = 0 }
 
---- What a program without any client counts.
+--- The snapshot of a program without any client.
 ---@return zklock.Snapshot
 function snapshot.empty()
   local made = { counters = {}, histograms = {}, gauges = {}, locks = {} }
@@ -100,7 +100,7 @@ function snapshot.empty()
   return made
 end
 
---- What one client has counted, also after `close`.
+--- The snapshot of one client, also after `close`.
 ---@param client zklock.Client
 ---@param label_of (fun(name: string): string)? the label of a lock's name; default the name
 ---@return zklock.Snapshot?

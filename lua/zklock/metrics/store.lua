@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --- store: the numbers of all nginx workers in one shared dictionary. Counters only grow, by `incr`.
---- What one worker has now is under keys of its own, which expire. The store never evicts a key: a
+--- A worker's present values are under keys of its own, which expire. The store never evicts a key: a
 --- full dictionary refuses, and the store counts each refusal.
 local core = require "zklock.core"
 local each = require "zklock.base.each"
@@ -190,7 +190,7 @@ function Store:events()
   return list
 end
 
---- What a worker has written, unless it is too old.
+--- The text that a worker has written, unless it is too old.
 ---@param value string
 ---@return string?
 ---@return number seconds since it was written

@@ -63,7 +63,7 @@ function tally.add(store, written, snapshot)
   end
 end
 
---- What a worker has now, as one text: its gauges, each in a line.
+--- A worker's gauges as one text, each in a line.
 ---@param store zklock.metrics.Store
 ---@param snapshot zklock.Snapshot
 ---@return string

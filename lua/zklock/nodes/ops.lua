@@ -105,7 +105,7 @@ end
 
 local WORDS = { set = "set", create = "create", delete = "delete", check = "check" }
 
---- What may follow the word in an op of a list.
+--- The entries that may follow the word in an op of a list.
 local ENTRIES = { set = { "path", "data", "version" }, create = { "path", "data", "options" },
   delete = { "path", "version" }, check = { "path", "version" } }
 
