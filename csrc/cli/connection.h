@@ -22,7 +22,7 @@
 
 typedef struct cli_settings {
     char *hosts;
-    char *origin;      /* of hosts, for a complaint: "-z", "$ZOOKEEPER", "FILE:3" */
+    char *origin;      /* of hosts, for a complaint: "-z", "FILE:3", "the default" */
     bool exposed;      /* the file has credentials, and others can read it */
     char *file;        /* what was read; NULL: there was none */
     double session;    /* seconds; 0: the file does not say */

@@ -198,7 +198,7 @@ static void choose_hosts(cli_settings *settings, const char *option) {
     if (!value && settings->hosts)
         return;
     keep(&settings->hosts, value ? value : CLI_HOSTS);
-    keep(&settings->origin, origin);
+    keep(&settings->origin, value ? origin : "the default");
 }
 
 static int check_hosts(const cli_settings *settings) {

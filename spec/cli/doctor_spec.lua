@@ -50,6 +50,11 @@ describe("zklock doctor #once", function()
     assert.same({}, here:nodes())
   end)
 
+  it("says where the servers' names come from if nobody names them", function()
+    local ended = command.run { "doctor", "--connect", "1", env = { ZKLOCK_SERVERS = "", ZOOKEEPER = "" } }
+    assert.truthy(ended.out:find("ok       configuration: /dev/null; servers from the default\n", 1, true), ended.out)
+  end)
+
   describe("of the servers", function()
     local nobody
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* session: the process that has the engine. It connects, queues, tells the watcher to start the
  * command, keeps the page up to date, and releases. One loop, cli_session_turn, sees everything
- * that happens. The rooms `queue` and `hold` say what it waits for. */
+ * that happens; queue.c has the wait for the lock. */
 #ifndef ZKL_CLI_RUN_SESSION_H
 #define ZKL_CLI_RUN_SESSION_H
 
