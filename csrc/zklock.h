@@ -267,7 +267,7 @@ typedef struct zkl_terms {
     /* the host's number for the owner, up to ZKL_OWNER_MOST; 0: unknown. An owner keeps its
      * holds while it waits. So a join fails at once with ZKL_DEADLOCK if its wait would close a
      * circle of this client's owners, and no wait in the circle has a deadline; leases, a hold with
-     * `max_hold`, and one taken again after zkl_rest, are in no circle. The names of its nodes show
+     * `max_hold`, and one taken over without traffic, are in no circle. The names of its nodes show
      * the number, so that `zklock who --deadlocks` can tell which nodes of a session belong
      * together. A shared node has none */
     uint32_t owner;

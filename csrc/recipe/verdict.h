@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* verdict: which child holds, and which waits for which. Pure functions over a sorted list of
- * children. There is one rule, zkl_verdict_blocked, and a question for each reader: line/evaluate
- * asks for the blocker of a contender, line/front how many are in front of one and who holds,
- * query/listing who holds among nodes of anybody, and shared/remote_waiters who is behind. */
+ * children. Locks have one rule, zkl_verdict_blocked; leases are counted. Each reader has a
+ * question of its own: line/evaluate asks for the blocker of a contender, line/front how many are
+ * in front of one and who holds, query/listing who holds among nodes of anybody, and
+ * shared/remote_waiters who is behind. */
 #ifndef ZKL_VERDICT_H
 #define ZKL_VERDICT_H
 

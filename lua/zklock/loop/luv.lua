@@ -58,12 +58,16 @@ local function later(fn)
   end)
 end
 
---- The waiter no longer waits here.
-local function leave(waiter)
-  quietly(waiting.remove, waiting, waiter)
+local function forget(waiter)
+  waiting:remove(waiter)
   local timer = waiter.timer
   waiter.thread, waiter.timer = false, false -- first: after an error this is called again
   if timer then put_back(timer) end
+end
+
+--- The waiter no longer waits here.
+local function leave(waiter)
+  quietly(forget, waiter)
 end
 
 --- Checks two waiters: nothing reports that a script has closed a waiter's coroutine.

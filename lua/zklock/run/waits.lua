@@ -416,7 +416,7 @@ end
 
 --- Sets when the alarm fires, once.
 function Waits:ring_at(moment, alarm)
-  add_deadline(self, alarm, moment)
+  quietly(add_deadline, self, alarm, moment)
 end
 
 --- The alarm does not fire.
@@ -436,7 +436,7 @@ local function set_moment(self, waiter, moment)
   if self:parkable(waiter.parks) or loop == blocking then
     waiter.deadline = moment
   elseif loop.watch then
-    add_deadline(self, waiter, moment)
+    quietly(add_deadline, self, waiter, moment)
   else
     waiter.deadline = math.max(moment, core.now() + ONE_TURN)
   end
