@@ -187,7 +187,7 @@ tls: deps
 keeper: LOGS = build/keeper
 keeper: deps
 	@rm -rf build/keeper && mkdir -p build/keeper
-	@$(submake) build
+	@$(submake) build $(B)/5.4/host
 	@$(call checked,build/checked/5.4/zklock/core.so)
 	@$(call tell_tested,$(B)/zklock)
 	@exec env KEEPER=yes $(SUITES) -j $(AT_ONCE) -l 3600 -o $(LOGS) \
