@@ -112,6 +112,22 @@ describe("a release with validity 0", function()
     assert.same({ nil, "not owner" }, { short:release() })
   end)
 
+  it("answers 'unknown' again to a guard whose release was cut short by an error, and the loss is told", function()
+    local guard = assert(lock:guard(PATIENCE))
+    forsake(lock)
+    overtake()
+    local holds = client.holds
+    function holds.remove()
+      holds.remove = nil
+      error("not enough memory", 0)
+    end
+    assert.same({ false, "not enough memory" }, { pcall(guard.release, guard) })
+    assert.same({ nil, "unknown" }, { guard:release() })
+    assert.is_true(guard:release())
+    find_out()
+    here:eventually(function() return #losses == 1 end, "news of the loss")
+  end)
+
   it("of `with` answers 'unknown' and the results of fn", function()
     local ran = { lock:with(PATIENCE, function()
       forsake(lock)

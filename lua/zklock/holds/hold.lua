@@ -19,7 +19,7 @@ local NO_MEMORY = "not enough memory" -- as Lua itself says it
 ---@field contender userdata counts the owner's acquires; gives the hold back when it is collected;
 ---  empty until the hold joins
 ---@field token integer|false
----@field err string|false the error that ended it
+---@field err string|false the error that ended it; of a release "unknown"
 ---@field caller any[]|false a reference to the caller, if that is not its owner: until a call has received the hold, it
 ---  also ends with its caller
 ---@field dropped boolean its owner was collected, and the engine knows that
@@ -369,13 +369,15 @@ function Hold:release(failed)
     ok, err = contender:release()
   end
   if ok or err == "unknown" then
+    self.err = err or false -- if an error cuts the rest short, the next release answers the same
     self:finish("released")
     dispatcher:take_early()
   elseif err == "lost" then
     self:finish("lost")
   elseif contender:given_back() then -- by a release that an error has interrupted
-    self:finish("rested")
-    return true
+    err = self.err
+    self:finish(err and "released" or "rested")
+    if not err then return true end
   else
     dispatcher:unkeep(self)
   end
