@@ -318,11 +318,11 @@ static bool shortly(zkl_contender *contender, bool (*move)(zkl_contender *)) {
 }
 
 bool zkl_rest(zkl_contender *contender) {
-    return zkl_sharer_is(contender) && shortly(contender, zkl_sharer_rest);
+    return shortly(contender, zkl_sharer_rest);
 }
 
 bool zkl_take_again(zkl_contender *contender) {
-    return zkl_sharer_is(contender) && shortly(contender, zkl_sharer_take_again);
+    return shortly(contender, zkl_sharer_take_again);
 }
 
 bool zkl_given_back(zkl_contender *contender) {

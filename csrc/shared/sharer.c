@@ -127,10 +127,6 @@ static bool is_quiet(const zkl_shared_node *shared) {
            !shared->line->common->hurried && shared->sharing.linger > 0;
 }
 
-bool zkl_sharer_is(const zkl_contender *c) {
-    return c->call == &sharers;
-}
-
 uint64_t zkl_sharer_turn(zkl_contender *c) {
     return c->call == &sharers ? zkl_sharer_of(c)->turn : 0;
 }

@@ -9,9 +9,6 @@
 /* The new caller waits for the shared node. NULL: no memory. */
 zkl_contender *zkl_sharer_new(zkl_shared_node *shared, uint64_t tag, const zkl_terms *terms);
 
-/* True if it is such a caller, for ever. Without the mutex. */
-bool zkl_sharer_is(const zkl_contender *c);
-
 /* Which grant on its shared node it is; 0 of any other contender. */
 uint64_t zkl_sharer_turn(zkl_contender *c);
 
