@@ -88,7 +88,6 @@ build = {
       ["zklock.base.check"] = "lua/zklock/base/check.lua",
       ["zklock.base.each"] = "lua/zklock/base/each.lua",
       ["zklock.base.errors"] = "lua/zklock/base/errors.lua",
-      ["zklock.base.fifo"] = "lua/zklock/base/fifo.lua",
       ["zklock.base.finalizer"] = "lua/zklock/base/finalizer.lua",
       ["zklock.base.lua51"] = "lua/zklock/base/lua51.lua",
       ["zklock.base.text"] = "lua/zklock/base/text.lua",

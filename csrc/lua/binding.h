@@ -98,6 +98,7 @@ bool zkl_is_run_by_resume(lua_State *thread);
 /* These add their functions to the table on top of the stack. */
 void zkl_open_thread(lua_State *L);
 void zkl_open_section(lua_State *L);
+void zkl_open_fifo(lua_State *L);
 void zkl_open_often(lua_State *L);
 
 /* Methods of a client, each in the file of its subject. */

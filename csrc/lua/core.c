@@ -196,6 +196,7 @@ int luaopen_zklock_core(lua_State *L) {
     lua_setfield(L, -2, "version");
     zkl_open_thread(L);
     zkl_open_section(L);
+    zkl_open_fifo(L);
     zkl_open_often(L);
     return 1;
 }

@@ -16,7 +16,6 @@ local Waits = require "zklock.run.waits"
 local check = require "zklock.base.check"
 local core = require "zklock.core"
 local do_once = require "zklock.once"
-local fifo = require "zklock.base.fifo"
 local lock_options = require "zklock.options"
 local nodes = require "zklock.nodes"
 local query = require "zklock.run.query"
@@ -54,7 +53,7 @@ Client.__name = "zklock.Client"
 ---   log: function|false|nil, log_level: string }
 ---@return zklock.Client
 function Client.new(native, options)
-  local loop, queue, lifetimes = options.loop, fifo.new(), OwnerLifetimes.new()
+  local loop, queue, lifetimes = options.loop, core.fifo(), OwnerLifetimes.new()
   local reporter = Reporter.new(options.on_error, loop)
   local self = setmetatable({ native = native, loop = loop, chroot = options.chroot, is_known = options.is_known,
     lifetimes = lifetimes, host = false, unwatch = false, finalizer = false }, Client)

@@ -313,6 +313,20 @@ describe("a hook that uses the client", function()
     assert.is_true(n > 3)
   end)
 
+  it("loses no callback, and calls none twice, if it queues one while another one is queued", function()
+    local called, n, came = {}, 0
+    local function spawn(number) client:spawn(function() called[#called + 1] = number end) end
+    repeat
+      n = n + 1
+      came = raising_hook.interrupt(".lua", n, function() spawn(2 * n) end, spawn, 2 * n - 1)
+      repeat until client:poll() == 0
+      table.sort(called)
+      assert.same(came and { 2 * n - 1, 2 * n } or { 2 * n - 1 }, called)
+      called = {}
+    until not came
+    assert.is_true(n > 20)
+  end)
+
   it("leaves a callback that it queues again its arguments", function()
     local callbacks, record, got, n, came = client.callbacks, Callbacks.new_call(false, false), {}, 0
     local function callback(argument) got[#got + 1] = argument end

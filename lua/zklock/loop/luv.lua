@@ -5,7 +5,6 @@ local blocking = require "zklock.loop.blocking"
 local core = require "zklock.core"
 local is_yieldable = require "zklock.base.yieldable"
 local Bag = require "zklock.base.bag"
-local Fifo = require "zklock.base.fifo"
 local errors = require "zklock.base.errors"
 local uv = require "luv"
 local yields = require "zklock.base.yields"
@@ -92,7 +91,7 @@ local function go_on(waiter)
 end
 
 --- The waiters whose wait is over, in order: the next turn of the loop resumes them.
-local woken = Fifo.new()
+local woken = core.fifo()
 local turn
 
 --- After an error in one coroutine another turn resumes the others.
@@ -102,9 +101,9 @@ local function resume_all()
   while waiter and waiter._number <= last do
     local thread = waiter.thread
     if thread and coroutine.status(thread) == "suspended" then
-      ended(thread, core.resume(thread, woken.remove, woken, nil))
+      ended(thread, core.resume(thread, woken.remove, woken, waiter))
     else
-      woken:remove()
+      woken:remove(waiter)
       leave(waiter)
     end
     waiter = woken:first()

@@ -99,7 +99,7 @@ end
 
 --- True if a callback is queued for the next turn.
 function Callbacks:is_pending()
-  return self.fifo:first() ~= nil
+  return self.fifo:first() ~= false
 end
 
 --- The first entry is the innermost callback that runs now, of all clients. After an error it may
@@ -130,7 +130,7 @@ end
 --- True if a callback is queued that may run now. A callback that waits but cannot be parked, or
 --- that polls in a loop, runs others inside itself; `deepest` bounds that.
 function Callbacks:is_due()
-  return self.fifo:first() ~= nil and depth() < yields.deepest
+  return self.fifo:first() ~= false and depth() < yields.deepest
 end
 
 --- The body of a callback's own coroutine. A tail call: once the callback returns, nothing follows.
@@ -151,7 +151,7 @@ end
 
 --- Once the call has left the queue, nothing here can raise.
 local function take_out(self, call)
-  self.fifo:remove()
+  self.fifo:remove(call)
   call.begun = true
   self.begun = self.begun + 1
 end
@@ -194,22 +194,15 @@ local function rescue(self, call, message)
   self.client.native:wake()
 end
 
-local function put_back(fifo, call)
-  if fifo:first() ~= call then fifo:put_back(call) end
-end
-
 --- Calls the adapter with no C function around it: the adapter may ask whether the running
 --- coroutine can be suspended.
 local function take_and_spawn(self, call, run)
-  local fifo = self.fifo
-  if fifo:first() ~= call then return true end -- a finalizer that polls has begun it
-  quietly(fifo.remove, fifo)
+  if not self.fifo:remove(call) then return true end -- a finalizer that polls has begun it
   return self.loop.spawn(self.client, run)
 end
 
 --- Begins the call in a coroutine of the loop. Returns false if the loop cannot create one now.
 local function spawn(self, call)
-  local fifo = self.fifo
   local function play()
     if not is_due(call) then return end
     local ok, err = xpcall(call.fn, errors.handler, quietly(begin_with, self, call))
@@ -231,7 +224,7 @@ local function spawn(self, call)
   inside = false
   go_out(former)
   if call.begun or ok and spawned then return true end
-  quietly(put_back, fifo, call)
+  self.fifo:put_back(call)
   if not ok then error(spawned, 0) end
   return false
 end
@@ -256,7 +249,7 @@ end
 
 --- Begins a call. If there is no memory for that, the call comes first in the next turn.
 local function begin(self, call)
-  if not is_due(call) then return quietly(self.fifo.remove, self.fifo) end
+  if not is_due(call) then return self.fifo:remove(call) end
   local spawns = yields.across_pcall and self.loop.spawn
   if not (spawns and spawn(self, call)) then start(self, call) end
 end

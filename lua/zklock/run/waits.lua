@@ -478,8 +478,8 @@ end
 function Waits:continue(waiter)
   local thread, fifo = waiter._parked, self.fifo
   local waits = thread and self.parked[thread] == waiter and coroutine.status(thread) == "suspended"
-  if not waits then return quietly(fifo.remove, fifo) end -- it was closed meanwhile
-  local ok, err = core.resume(thread, fifo.remove, fifo, nil)
+  if not waits then return fifo:remove(waiter) end -- it was closed meanwhile
+  local ok, err = core.resume(thread, fifo.remove, fifo, waiter)
   if not ok then self.reporter:tell(errors.traceback(thread, err)) end
 end
 

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* fifo: a queue, first in, first out. The links are in the entries, so a method allocates nothing.
+ * Each method is a single step of Lua: no debug hook, finalizer or other coroutine comes between
+ * its reads and its writes. */
+#include "binding.h"
+
+#define FIFO "zklock.fifo"
+
+enum { SELF = 1, ENTRY, FIRST };
+
+static void set(lua_State *L, int table, const char *field, int value) {
+    lua_pushvalue(L, value);
+    lua_setfield(L, table, field);
+}
+
+static void set_false(lua_State *L, int table, const char *field) {
+    lua_pushboolean(L, 0);
+    lua_setfield(L, table, field);
+}
+
+/* Pushes the first entry, or false. */
+static void push_first(lua_State *L) {
+    lua_getfield(L, SELF, "tail");
+    if (!lua_toboolean(L, -1))
+        return;
+    lua_pop(L, 1);
+    lua_getfield(L, SELF, "head");
+}
+
+/* fifo:append(entry): adds it at the end, unless it is in the queue. An entry is a table with the
+ * fields _next (false) and _number, which belong to the queue; _number counts all entries ever
+ * added. */
+static int fifo_append(lua_State *L) {
+    enum { TAIL = ENTRY + 1 };
+    lua_settop(L, ENTRY);
+    lua_getfield(L, SELF, "tail");
+    lua_getfield(L, ENTRY, "_next");
+    if (lua_toboolean(L, -1) || lua_rawequal(L, ENTRY, TAIL))
+        return 0;
+    lua_getfield(L, SELF, "count");
+    lua_pushinteger(L, lua_tointeger(L, -1) + 1);
+    set(L, ENTRY, "_number", -1);
+    lua_setfield(L, SELF, "count");
+    if (lua_toboolean(L, TAIL))
+        set(L, TAIL, "_next", ENTRY);
+    else
+        set(L, SELF, "head", ENTRY);
+    set(L, SELF, "tail", ENTRY);
+    return 0;
+}
+
+/* fifo:first() -> the first entry, or false */
+static int fifo_first(lua_State *L) {
+    push_first(L);
+    return 1;
+}
+
+/* fifo:remove(entry) -> true; false: it is not the first one */
+static int fifo_remove(lua_State *L) {
+    lua_settop(L, ENTRY);
+    push_first(L);
+    const bool is_first = lua_rawequal(L, ENTRY, FIRST);
+    if (is_first) {
+        lua_getfield(L, ENTRY, "_next");
+        lua_setfield(L, SELF, "head");
+        lua_getfield(L, SELF, "tail");
+        if (lua_rawequal(L, ENTRY, -1))
+            set_false(L, SELF, "tail");
+        set_false(L, ENTRY, "_next");
+    }
+    lua_pushboolean(L, is_first);
+    return 1;
+}
+
+/* fifo:put_back(entry): makes the entry that was removed last the first one again, unless it is */
+static int fifo_put_back(lua_State *L) {
+    lua_settop(L, ENTRY);
+    push_first(L);
+    if (lua_rawequal(L, ENTRY, FIRST))
+        return 0;
+    set(L, ENTRY, "_next", FIRST);
+    set(L, SELF, "head", ENTRY);
+    if (!lua_toboolean(L, FIRST))
+        set(L, SELF, "tail", ENTRY);
+    return 0;
+}
+
+/* core.fifo() -> an empty queue; fifo.count: how many entries were ever added */
+static int new_fifo(lua_State *L) {
+    lua_createtable(L, 0, 3);
+    set_false(L, -2, "head");
+    set_false(L, -2, "tail");
+    lua_pushinteger(L, 0);
+    lua_setfield(L, -2, "count");
+    luaL_getmetatable(L, FIFO);
+    lua_setmetatable(L, -2);
+    return 1;
+}
+
+void zkl_open_fifo(lua_State *L) {
+    static const luaL_Reg methods[] = {
+        {"append", fifo_append},     {"first", fifo_first}, {"remove", fifo_remove},
+        {"put_back", fifo_put_back}, {NULL, NULL},
+    };
+    zkl_metatable(L, FIFO, methods);
+    lua_pushcfunction(L, new_fifo);
+    lua_setfield(L, -2, "fifo");
+}
