@@ -54,29 +54,31 @@ local function take(self)
   return level, line, own and "zklock" or "zookeeper"
 end
 
-local function begin(self)
-  self.running = owner.reference(coroutine.running())
+--- The coroutine may have ended without notice, as nginx ends light threads.
+local function is_running(self)
+  local thread = self.running and self.running[1]
+  return thread and coroutine.status(thread) ~= "dead"
+end
+
+--- The next line for the running coroutine. One that finds another one at work gets none. In one
+--- section: a line that comes after the last look begins another callback.
+local function next_line(self, is_first)
+  if is_first and is_running(self) then return nil end
+  if is_first then self.running = owner.reference(coroutine.running()) end
+  local level, line, source = take(self)
+  if not level then self.running = false end
+  return level, line, source
 end
 
 --- A callback that hands over the lines of a trace, in order, one after the other. While the
 --- function waits, the engine keeps the latest lines and counts the others.
 function take_some(self)
-  quietly(begin, self)
-  for _ = 1, MOST do
-    local level, line, source = take(self)
-    if not level then
-      self.running = false
-      return
-    end
+  for n = 1, MOST do
+    local level, line, source = quietly(next_line, self, n == 1)
+    if not level then return end
     self.fn(level, line, source)
   end
-  quietly(go_on, self)
-end
-
---- The coroutine may have ended without notice, as nginx ends light threads.
-local function is_running(self)
-  local thread = self.running and self.running[1]
-  return thread and coroutine.status(thread) ~= "dead"
+  go_on(self)
 end
 
 --- Tells a line of our own in the next turn.
