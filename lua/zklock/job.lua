@@ -178,9 +178,14 @@ end
 
 -- ---- one run ------------------------------------------------------------------------------------
 
+--- The client is at its end, and so is the job.
+local function is_final(err)
+  return err == "closed" or err == "forked"
+end
+
 --- Does the step that is due now; in a new coroutine.
 ---@return zklock.Hold? hold granted: for a run
----@return string? err the line has refused the job
+---@return string|false|nil err the line has refused the job
 ---@return string? why
 local function begin(job)
   local hold, thread = job.hold, coroutine.running()
@@ -196,9 +201,10 @@ local function begin(job)
   if hold.state ~= "held" then
     job.hold = false
     job.lock_path:forgive(job)
-    if hold.state == "failed" then return nil, hold.err or job.refusal, hold:shortage(hold.err) end
-    pause(job, short_pause(job))
-    return nil
+    local err = hold.state == "failed" and (hold.err or job.refusal)
+    if is_final(err) then return nil end
+    pause(job, err and failed_pause(job) or short_pause(job))
+    return nil, err, hold:shortage(err)
   end
   job.runs_in = owner.reference(thread or owner.main)
   if thread then owner.share_number(thread, job) end
@@ -284,27 +290,25 @@ local function bind(job)
   end
 end
 
+---@return string? err to report
+---@return string? why
 local function end_run(job, number, seconds, err, why)
-  if job.number ~= number or not job.runs_in then return end
-  if seconds then
-    job.delay = false
-    return finish(job, seconds)
-  end
-  finish(job, failed_pause(job))
-  if err ~= "closed" and err ~= "forked" then report(job, err, why) end
+  if job.number ~= number or not job.runs_in then return nil end
+  if seconds then job.delay = false end
+  finish(job, seconds or failed_pause(job))
+  if seconds or is_final(err) then return nil end
+  return err, why
 end
 
 --- The callback. An error goes to `on_error`, and then `fail` ends the round.
 function play(job)
-  local hold, refused, why = quietly(begin, job)
-  if refused and refused ~= "closed" and refused ~= "forked" then
-    quietly(pause, job, failed_pause(job))
-    return report(job, refused, why)
+  local hold, err, why = quietly(begin, job)
+  if hold then
+    local number = job.number
+    bind(job)
+    err, why = quietly(end_run, job, number, run(job, hold))
   end
-  if not hold then return end
-  local number = job.number
-  bind(job)
-  quietly(end_run, job, number, run(job, hold))
+  if err then report(job, err, why) end
 end
 
 -- ---- the interface ------------------------------------------------------------------------------

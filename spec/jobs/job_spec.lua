@@ -2,7 +2,9 @@
 --- client:job(): a function that one instance runs at a time.
 
 local fixture = require "spec.support.fixture"
+local is_yieldable = require "zklock.base.yieldable"
 local jobs = require "spec.support.jobs"
+local mark = require "zklock.mark"
 local wait = require "spec.support.wait"
 
 local unpack = table.unpack or unpack -- luacheck: ignore 113
@@ -199,6 +201,19 @@ describe("client:job()", function()
   end)
 
   describe("every", function()
+    it("that a mark cannot tell goes to on_error, which may wait", function()
+      local ask, can_wait = mark.ask, nil
+      finally(function() mark.ask = ask end)
+      mark.ask = function() return nil, "access denied" end
+      local one = here:connect { on_error = function() can_wait = is_yieldable() end }
+      one:job(path, function() end, { every = HOUR })
+      wait.eventually(function()
+        one:poll()
+        return can_wait ~= nil
+      end, PATIENCE, "the error")
+      assert.is_true(can_wait)
+    end)
+
     it("is between two starts by anybody", function()
       local starts, other, all = {}, here:connect(), {}
       local function fn() -- when the servers have written the mark: the start may come later

@@ -34,8 +34,9 @@ local function bind_to_caller(client, pending)
   if not client.loop.owner then client.lifetimes:bind(owner.current(), pending) end
 end
 
-local function unbind_from_caller(client, pending, here)
+local function end_wait(client, pending, here, raised)
   if not client.loop.owner then client.lifetimes:unnote(here, pending) end
+  if raised then client.waits:unpark() end
 end
 
 local function send_and_wait(client, pending, start)
@@ -60,10 +61,9 @@ return function(client, start, explain)
   local pending = setmetatable({ waits = waits, waiter = waits.new_waiter(), result = false, err = false }, Pending)
   local here = owner.current() -- below `quietly` nobody can see what kind of coroutine this is
   local ok, raised = waits.protected(send_and_wait, client, pending, start)
-  quietly(unbind_from_caller, client, pending, here)
+  quietly(end_wait, client, pending, here, not ok)
   local result, err = pending.result, pending.err
   if ok and not err and pending.waiter.done then return true, result end
-  if not ok then quietly(waits.unpark, waits) end
   local more = explain and ok and err and result and explain(result) or nil
   if result then result:drop() end
   if not ok then error(raised, 0) end
