@@ -22,8 +22,8 @@ extern "C" {
 ZKL_API bool zkl_look(zkl_client *client, zkl_event *event);
 /* Makes the descriptor readable: the host has work of its own. */
 ZKL_API void zkl_wake(zkl_client *client);
-/* Makes it readable at that moment, unless the client is closed by then. There is one such moment,
- * that of the latest call; ZKL_NEVER: none. */
+/* Makes it readable at that moment, unless the client is closed by then. There is one such moment:
+ * a later one than that of an earlier call changes nothing until that has come. */
 ZKL_API void zkl_wake_at(zkl_client *client, zkl_nanos moment);
 /* The host does not look at the descriptor any more: closes it, and zkl_fd returns -1. Call it only
  * on the thread that calls zkl_fd. zkl_peek works all the same. */

@@ -443,7 +443,7 @@ void zkl_wake(zkl_client *client) {
 void zkl_wake_at(zkl_client *client, zkl_nanos moment) {
     if (!zkl_client_begin(client))
         return;
-    if (!client->closing && client->alarm.at != moment)
+    if (!client->closing && (!client->alarm.at || moment < client->alarm.at))
         zkl_timer_set(&client->context.timers, &client->alarm, moment);
     zkl_client_unlock(client);
 }

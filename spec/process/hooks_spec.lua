@@ -7,11 +7,13 @@ local Callbacks = require "zklock.run.callbacks"
 local Deadlines = require "zklock.run.deadlines"
 local Dispatcher = require "zklock.run.dispatcher"
 local Hold = require "zklock.holds.hold"
+local Log = require "zklock.run.log"
 local Waits = require "zklock.run.waits"
 local calls = require "spec.support.calls"
 local core = require "zklock.core"
 local fixture = require "spec.support.fixture"
 local host = require "spec.support.host"
+local owner = require "zklock.owners.owner"
 local places = require "spec.memory.places"
 local raising_hook = require "spec.support.raising_hook"
 local wait = require "spec.support.wait"
@@ -313,6 +315,25 @@ describe("a hook that uses the client", function()
     assert.is_true(n > 3)
   end)
 
+  it("wakes by an alarm that it sets while a later one is set", function()
+    local waits, n, came = client.waits, 0
+    repeat
+      n = n + 1
+      local rung = {}
+      local later = Waits.new_alarm(function() rung.later = true end)
+      came = raising_hook.interrupt("zklock/run/waits.lua", n, function()
+        waits:ring_at(core.now() + 0.01, Waits.new_alarm(function() rung.sooner = true end))
+      end, waits.ring_at, waits, core.now() + PATIENCE, later)
+      while came and not rung.sooner do
+        client.native:wait(math.huge)
+        client:poll()
+      end
+      waits:call_off(later)
+      assert.is_nil(rung.later)
+    until not came
+    assert.is_true(n > 3)
+  end)
+
   it("loses no callback, and calls none twice, if it queues one while another one is queued", function()
     local called, n, came = {}, 0
     local function spawn(number) client:spawn(function() called[#called + 1] = number end) end
@@ -325,6 +346,75 @@ describe("a hook that uses the client", function()
       called = {}
     until not came
     assert.is_true(n > 20)
+  end)
+
+  it("leaves a place with the caller that takes it over while owners are checked", function()
+    local lock, relays, n, came = client:mutex(here.path, { fair = false, linger = 1000 }), client.holds.relays, 0
+    repeat
+      n = n + 1
+      wait.eventually(function()
+        assert(lock:acquire(PATIENCE))
+        assert(lock:release())
+        return lock.handed.relay
+      end, PATIENCE, "a place that rests")
+      local hold, token = lock.handed.relay
+      assert(core.take_over(hold.contender, nil, hold.whose, owner.main)) -- the first of its two steps
+      came = raising_hook.interrupt("zklock/holds/relays.lua", n, function()
+        token = core.again(hold.contender, nil, true)
+      end, relays.reap, relays, math.huge)
+      assert.equal(token ~= nil, lock:is_held())
+      if token then assert.is_true(lock:release()) end
+    until not came
+    assert.is_true(n > 1)
+  end)
+
+  it("leaves an owner its next hold if it takes that while the former one ends", function()
+    local lock, n, came = client:mutex(here.path), 0
+    repeat
+      n = n + 1
+      assert(lock:acquire(PATIENCE))
+      local hold, token = lock:hold_of_caller()
+      came = raising_hook.interrupt("zklock/holds/lock_path.lua", n, function()
+        hold:finish("abandoned")
+        token = lock:acquire(PATIENCE)
+      end, hold.finish, hold, "abandoned")
+      assert.equal(token ~= nil, lock:is_held())
+      if token then assert.is_true(lock:release()) end
+    until not came
+  end)
+
+  it("leaves the lines of a trace in order, to one coroutine at a time, and loses none", function()
+    local n, came = 0
+    repeat
+      n = n + 1
+      local got, lines, mine, left = {}, {}
+      local function listen(_, line)
+        got[#got + 1] = line
+        if #got > 1 or coroutine.running() == mine then return end
+        left = coroutine.running()
+        coroutine.yield()
+      end
+      local function take() return lines[1] and "debug", table.remove(lines, 1), true end
+      local log = Log.new({ callbacks = client.callbacks, native = { take_log = take } }, listen, "debug")
+      log:event()
+      client:poll() -- there is no line yet
+      lines = { "one", "two" }
+      mine = coroutine.create(function()
+        return raising_hook.interrupt("zklock/run/log.lua", n, function()
+          lines[#lines + 1] = "three"
+          log:event()
+          client:poll()
+        end, log.record.fn, log)
+      end)
+      came = select(2, assert(coroutine.resume(mine)))
+      if left then
+        assert.same({ "one" }, got)
+        assert(coroutine.resume(left))
+      end
+      client:poll()
+      assert.same({ "one", "two", came and "three" or nil }, got)
+    until not came
+    assert.is_true(n > 10)
   end)
 
   it("leaves a callback that it queues again its arguments", function()

@@ -162,22 +162,28 @@ local function take(self)
   self.taking = true -- after an error it stays true until all events are taken
   while quietly(take_one, self) do end
   self.taking = false
-  self.lifetimes:reap()
-  if next(self.endings) and self.native:ended() then quietly(self.waits.wake_all, self.waits, self.endings) end
 end
 
---- Errors may have ended callbacks of watches without notifying the watches.
-local function remind_all(self)
-  self:remind(true)
-  self.callbacks:be_sure()
+--- Does what no event reports.
+---@return boolean has_run
+local function look_around(self)
+  if self.callbacks.unsure then -- errors may have ended callbacks of watches without notifying the watches
+    self:remind(true)
+    self.callbacks:be_sure()
+  end
+  self.lifetimes:reap()
+  if next(self.endings) and self.native:ended() then self.waits:wake_all(self.endings) end
+  return self.waits:wake_due()
 end
 
 --- Leaves the descriptor readable exactly while there is something to do. If nothing has run since
---- all events were taken, it is so already.
-local function settle_descriptor(self, has_run)
+--- all events were taken, it is so already. Before anybody sleeps, this gives back the holds of the
+--- callbacks' coroutines that have ended.
+local function settle(self, has_run, has_called)
+  if has_called then self.lifetimes:reap() end
   if self.callbacks:is_due() then
     self.native:wake()
-  elseif has_run then
+  elseif has_run or has_called then
     self.native:peek()
   end
   self.waits:set_alarm()
@@ -196,15 +202,9 @@ end
 --- Takes the events and runs the callbacks that are queued by then, each in its own coroutine. If
 --- something raises here (no memory, a hook), the next turn handles the rest.
 function Dispatcher:dispatch()
-  if self.callbacks.unsure then quietly(remind_all, self) end
   take(self)
-  local has_run = self.waits:wake_due()
-  -- Before anybody sleeps, this gives back the holds of the callbacks' coroutines that have ended.
-  if self.callbacks:run() then
-    self.lifetimes:reap()
-    has_run = true
-  end
-  quietly(settle_descriptor, self, has_run)
+  local has_run = quietly(look_around, self)
+  quietly(settle, self, has_run, self.callbacks:run())
   if self.on_end then end_watch(self) end
 end
 

@@ -65,7 +65,6 @@ end
 ---@field private parked table<thread, zklock.Waiter> the coroutines that are parked here
 ---@field private abroad table<zklock.Waits, integer> how many of these wait for another client
 ---@field private deadlines zklock.Deadlines of waiters that the dispatcher wakes
----@field private alarm_at number|false the moment of the latest `wake_at`
 ---@field private sleepers table<zklock.Waiter, boolean> those that `close` ends; weak
 ---@field private reference any[] to this table, weak
 ---@field private beginning any[] the caller that began to wait last, until its wait is over; weak
@@ -94,7 +93,6 @@ function Waits.new(client, native, loop, lifetimes, fifo, reporter)
     abroad = {},
     deadlines = Deadlines.new(),
     sleepers = setmetatable({}, WEAK_KEYS),
-    alarm_at = false,
     spare = {},
     beginning = setmetatable({ false }, WEAK_VALUES),
   }, Waits)
@@ -229,9 +227,8 @@ function Waits:set_alarm()
   if not moment then return end
   if moment <= core.now() then
     self.native:wake()
-  elseif moment ~= self.alarm_at then
+  else
     self.native:wake_at(moment)
-    self.alarm_at = moment
   end
 end
 
@@ -352,28 +349,26 @@ function Waits:wake(waiter)
   end
 end
 
---- Ends the waits of all waiters in the set, and empties it.
+--- Ends the waits of all waiters in the set, and empties it. The set may change meanwhile.
 function Waits:wake_all(set)
-  for waiter in each(set) do
+  local waiter = next(set)
+  while waiter do
     self:wake(waiter)
     set[waiter] = nil
-  end
-end
-
-local function wake_due(self)
-  local deadlines, now = self.deadlines, core.now()
-  local waiter = deadlines:take(now)
-  while waiter do
-    if waiter.fire then waiter.fire() else self:wake(waiter) end
-    waiter = deadlines:take(now)
+    waiter = next(set)
   end
 end
 
 --- Ends the waits whose deadline has passed.
 ---@return boolean looked false: no wait has a deadline
 function Waits:wake_due()
-  if not self.deadlines:next() then return false end
-  quietly(wake_due, self)
+  local deadlines, now = self.deadlines, core.now()
+  if not deadlines:next() then return false end
+  local waiter = deadlines:take(now)
+  while waiter do
+    if waiter.fire then waiter.fire() else self:wake(waiter) end
+    waiter = deadlines:take(now)
+  end
   return true
 end
 
@@ -416,7 +411,7 @@ end
 
 --- Sets when the alarm fires, once.
 function Waits:ring_at(moment, alarm)
-  quietly(add_deadline, self, alarm, moment)
+  add_deadline(self, alarm, moment)
 end
 
 --- The alarm does not fire.
@@ -436,7 +431,7 @@ local function set_moment(self, waiter, moment)
   if self:parkable(waiter.parks) or loop == blocking then
     waiter.deadline = moment
   elseif loop.watch then
-    quietly(add_deadline, self, waiter, moment)
+    add_deadline(self, waiter, moment)
   else
     waiter.deadline = math.max(moment, core.now() + ONE_TURN)
   end
@@ -471,7 +466,7 @@ end
 
 --- Ends all sleeps.
 function Waits:end_sleep()
-  if next(self.sleepers) then quietly(self.wake_all, self, self.sleepers) end
+  self:wake_all(self.sleepers)
 end
 
 --- Resumes the callback whose waiter is next in the queue.
