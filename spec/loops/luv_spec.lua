@@ -6,9 +6,11 @@ local fixture = require "spec.support.fixture"
 local queue = require "spec.support.queue"
 local raising_hook = require "spec.support.raising_hook"
 local socket = require "socket"
+local uv = require "luv"
 local wait = require "spec.support.wait"
 
 local PATIENCE = wait.PATIENCE
+local HOUR = 3600
 local yields_across_pcall = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
 
 describe("with luv", function()
@@ -129,6 +131,39 @@ describe("with luv", function()
     until not raised
     assert.is_true(n > 10)
   end)
+
+  --- The timers that run, and have an hour left.
+  local function long_timers()
+    local count = 0
+    uv.walk(function(handle)
+      if uv.handle_get_type(handle) ~= "timer" or not handle:is_active() then return end
+      if handle:get_due_in() > HOUR / 2 * 1000 then count = count + 1 end
+    end)
+    return count
+  end
+
+  for _, file in ipairs { "loop/luv.lua", "base/bag.lua" } do
+    it("a coroutine into whose wait a hook has raised in " .. file .. " leaves no timer that runs", function()
+      if not yields_across_pcall then return pending("in plain Lua 5.1 it ends with the error") end
+      local n, raised = 0, nil
+      repeat
+        n = n + 1
+        local ended, called, other_has_ended = false, false, false
+        coroutine.wrap(function()
+          client:poll(HOUR)
+          other_has_ended = true
+        end)()
+        coroutine.wrap(function()
+          raised = raising_hook.call("zklock/" .. file, n, client.poll, client, HOUR)
+          ended = true
+        end)()
+        assert.equal(ended and 1 or 2, long_timers())
+        client:spawn(function() called = true end)
+        loop.run(function() return ended and called and other_has_ended end)
+        assert.equal(0, long_timers())
+      until not raised
+    end)
+  end
 
   -- A script of its own, run to its end.
   local function run(code)
