@@ -55,8 +55,11 @@ static int notifier_answer(lua_State *L) {
     return 1;
 }
 
+/* notifier:ring(): does nothing if it was dropped, perhaps by another coroutine just before */
 static int notifier_ring(lua_State *L) {
-    zkl_notifier_ring(check(L));
+    void **box = luaL_checkudata(L, 1, ZKL_NOTIFIER);
+    if (*box)
+        zkl_notifier_ring(*box);
     return 0;
 }
 

@@ -49,17 +49,19 @@ local spare_most = hap.thread == 0 and 0 or SPARE_MOST
 local to_call = {} -- by the tasks that have not begun, one by each of them
 
 local function call_one()
-  local fn = table.remove(to_call, 1)
-  if fn then return fn() end
+  local task
+  repeat task = table.remove(to_call, 1) until not task or task.fn
+  if task then return task.fn() end
 end
 
 --- Calls fn in a task of its own. HAProxy 2.6 never lets go of the function of a task, so all tasks have
 --- the same one: otherwise what fn refers to, a request or a lease, would never be collected.
 local function begin_task(fn)
-  table.insert(to_call, fn)
+  local task = { fn = fn }
+  table.insert(to_call, task)
   local ok, err = pcall(hap.register_task, call_one)
   if ok then return end
-  if to_call[#to_call] == fn then quietly(table.remove, to_call) end
+  task.fn = false
   error(err, 0)
 end
 
@@ -142,14 +144,18 @@ local function hang_up(bell)
   bell.link:close()
 end
 
-local function keep(bell)
-  local kept = #spare < spare_most and not is_stopping
-  if kept then spare[#spare + 1] = bell end
-  return kept
+local function drop_spare()
+  local bell = table.remove(spare)
+  while bell do
+    hang_up(bell)
+    bell = table.remove(spare)
+  end
 end
 
 local function put_back(bell)
-  if not quietly(keep, bell) then hang_up(bell) end
+  if #spare >= spare_most then return hang_up(bell) end
+  table.insert(spare, bell)
+  if is_stopping then drop_spare() end
 end
 
 -- ---- a client's part
@@ -160,7 +166,11 @@ Host.__index = Host
 --- Begins the callbacks. A task is made here, in a coroutine of HAProxy's: made in another one, it
 --- would belong to another Lua state.
 function Host:begin()
-  while self.due[1] do begin_task(table.remove(self.due, 1)) end
+  local fn = table.remove(self.due, 1)
+  while fn do
+    begin_task(fn)
+    fn = table.remove(self.due, 1)
+  end
 end
 
 --- Takes the events.
@@ -185,6 +195,12 @@ function Host:hear()
   link:close()
 end
 
+--- Lets go of the engine's socket.
+function Host:leave()
+  local socket = self.socket
+  if socket then socket:drop() end
+end
+
 --- The body of its task.
 function Host:listen()
   while self.ready and not is_stopping do
@@ -201,21 +217,30 @@ end
 
 -- ---- the caretaker
 
+local function list(set)
+  local keys = {}
+  for key in each(set) do keys[#keys + 1] = key end
+  return keys
+end
+
+--- The keys as they are now: other coroutines change the set during a loop over it.
+local function keys_of(set)
+  return ipairs(quietly(list, set))
+end
+
 --- HAProxy stops: lets go of all its sockets.
 local function let_go()
   is_stopping = true
-  for host in each(hosts) do
-    if host.socket then host.socket:drop() end
-  end
-  for _, bell in ipairs(spare) do hang_up(bell) end
-  spare = {}
-  for _, bell in each(waiting) do
+  for _, host in keys_of(hosts) do host:leave() end
+  drop_spare()
+  for _, waiter in keys_of(waiting) do
+    local bell = waiting[waiter]
     if bell then bell.socket:ring() end
   end
 end
 
 local function is_in_use()
-  for host in each(hosts) do
+  for _, host in keys_of(hosts) do
     local stats = host.native:stats()
     if stats.held > 0 or stats.waiting > 0 then return true end
   end
@@ -225,16 +250,8 @@ end
 --- True if a waiter that has been woken does not run, or in some rounds if anybody holds or waits.
 local function is_collection_due(round)
   local is_late = next(rung) ~= nil
-  for waiter in each(rung) do rung[waiter] = nil end
+  if is_late then rung = setmetatable({}, weak_keys) end
   return is_late or round % ROUNDS == 0 and is_in_use()
-end
-
-local function take_all()
-  local list = {}
-  quietly(function()
-    for host in each(hosts) do list[#list + 1] = host end
-  end)
-  for _, host in ipairs(list) do host:take() end
 end
 
 local function tend()
@@ -242,14 +259,14 @@ local function tend()
   while next(hosts) do
     if is_stopping then
       hap.msleep(POLL)
-      take_all()
+      for _, host in keys_of(hosts) do host:take() end
     else
       hap.sleep(TICK)
       round = round + 1
       -- A client of HAProxy's may go away while its request holds or waits. HAProxy then drops the
       -- coroutine and reports nothing: only the collector finds out.
-      if quietly(is_collection_due, round) then collectgarbage() end
-      if hap.get_info().Stopping ~= 0 then quietly(let_go) end
+      if is_collection_due(round) then collectgarbage() end
+      if hap.get_info().Stopping ~= 0 then let_go() end
     end
   end
   is_tended = false
@@ -268,7 +285,7 @@ function haproxy.watch(client, ready)
   end
   return function()
     hosts[host], host.ready = nil, false
-    if host.socket then host.socket:drop() end
+    host:leave()
   end
 end
 
@@ -326,8 +343,7 @@ function haproxy.wake(waiter)
 end
 
 function haproxy.spawn(client, fn)
-  local due = client.host.due
-  due[#due + 1] = fn
+  table.insert(client.host.due, fn)
   client.native:wake()
   return true
 end
