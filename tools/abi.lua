@@ -4,6 +4,8 @@
 --- in C was compiled against them.
 ---   * The list is that of the header. Lines that begin with "host" are those of csrc/zklock_host.h, which any version
 ---     may change.
+---   * A function of csrc/zklock.h has the minor version that is the first with it: its symbol has that version, too
+---     (tools/make/compile.mk). A function that the latest release lacks comes with the next minor version.
 ---   * All of the latest release is still there, and unchanged, if it has the same major version, above 0. The soname
 ---     has that number.
 ---   * A struct that begins with its `size` may grow at its end, behind all that the release had, and has DEFAULTS.
@@ -118,26 +120,42 @@ local function run_probe(name, items)
   return text
 end
 
---- Adds the lines of the header with that name to `lines`, each behind `mark`.
-local function list(lines, name, mark)
+--- Adds the lines of the header with that name to `lines`, each behind `mark`. `minors`: that of each function.
+local function list(lines, name, mark, minors)
   local items = header.read(name)
   for _, item in ipairs(items) do
+    local what = item.what
+    if what == "function" and minors then what = "function " .. minors[item.name] end
     if item.what == "function" or item.what == "type" then
-      lines[#lines + 1] = mark .. item.what .. " " .. header.declaration(item)
+      lines[#lines + 1] = mark .. what .. " " .. header.declaration(item)
     end
   end
   for line in run_probe(name, items):gmatch("[^\n]+") do lines[#lines + 1] = mark .. line end
 end
 
-local function present()
+local function soname(text) return text:match("\nsoname (%S+)") end
+
+--- The minor version of each function, by name: that of `known`, a list, if it has the same soname. `tag`: of the
+--- release that has this list, or nil.
+local function minors_of(known, tag, major, minor)
+  local minors = {}
+  if soname(known) == "libzklock.so." .. major then
+    for first, name in known:gmatch("\nfunction (%d+%.%d+) [^(\n]*[ *](zkl_[%w_]+)%(") do minors[name] = first end
+    if tag then minor = math.tointeger(tag:match("^v%d+%.(%d+)")) + 1 end
+  end
+  return setmetatable(minors, { __index = function() return ("%s.%d"):format(major, minor) end })
+end
+
+--- The list that the headers have now. `known`: the list of the release `tag`, or without one the list in the tree.
+local function present(known, tag)
   local lines = {}
-  list(lines, header.PROMISED, "")
+  local major, minor = header.text(header.PROMISED):match('#define ZKL_VERSION "(%d+)%.(%d+)')
+  list(lines, header.PROMISED, "", minors_of(known, tag, major, minor))
   list(lines, header.HOST, "host ")
   table.sort(lines)
-  local version = header.text(header.PROMISED):match('#define ZKL_VERSION "(%d+)%.')
   return ("# SPDX-License-Identifier: MIT\n" ..
     "# What programs in C are compiled against, on machines of 64 bits. `make abi` writes this.\n" ..
-    "soname libzklock.so.%s\n%s\n"):format(version, table.concat(lines, "\n"))
+    "soname libzklock.so.%s\n%s\n"):format(major, table.concat(lines, "\n"))
 end
 
 local function lines_of(text)
@@ -212,13 +230,17 @@ local function released()
   local tag = output_of("git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null"):match("%S+")
   local text, ok = "", false
   if tag then text, ok = output_of(("git show '%s:%s' 2>/dev/null"):format(tag, LIST)) end
-  return ok and text or nil, tag
+  return ok and text or nil, ok and tag or nil
 end
 
-local function soname(text) return text:match("\nsoname (%S+)") end
+local function read_list()
+  local file <close> = assert(io.open(LIST))
+  return file:read("a")
+end
 
-local now = present()
 local former, tag = released()
+local listed = read_list()
+local now = present(former or listed, tag)
 if former and soname(former) == soname(now) and soname(now) ~= "libzklock.so.0" then
   local problems = missing(former, now)
   if #problems > 0 then
@@ -232,8 +254,6 @@ if arg[1] == "--write" then
   file:write(now)
   return
 end
-local file <close> = assert(io.open(LIST))
-local listed = file:read("a")
 if listed ~= now then
   local problems = soname(listed) == soname(now) and missing(listed, now) or {}
   fail("%s is not what the headers have now: `make abi` writes it. %s", LIST, #problems == 0 and "Nothing is lost." or

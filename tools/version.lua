@@ -3,7 +3,8 @@
 --   * csrc/zklock.h, which compiles it into the C module, the command line and the C library, and its manual
 --     share/zklock.3;
 --   * the rockspec of the release (tools/rockspec.lua);
---   * share/zklock.abi, which names the C library's soname: its number is the major version;
+--   * share/zklock.abi, which names the C library's soname: its number is the major version. A new one is the first
+--     with each function of the list;
 --   * debian/control, whose package of the C library has the number of the soname in its name, and debian/changelog;
 --   * CHANGELOG.md, whose newest release it is. Before the first release, its text says how the tree calls itself.
 -- make reads it from lua/zklock/version.lua itself: tools/make/version.mk.
@@ -110,15 +111,38 @@ local function write_changelog(new)
   write(CHANGELOG, text)
 end
 
+--- The first version that may have all functions in the ABI.
+local function first_with_all()
+  local latest = version
+  for minor in read(ABI):gmatch "\nfunction (%d+%.%d+) " do
+    if is_older(latest, minor .. ".0") then latest = minor .. ".0" end
+  end
+  return latest
+end
+
+local function write_abi(new)
+  local text, major = read(ABI), new:match "^%d+"
+  local former = text:match "\nsoname libzklock%.so%.(%d+)\n"
+  if not former then fail("%s must name a soname", ABI) end
+  if former == major then return end
+  text = text:gsub("\nsoname [^\n]*\n", "\nsoname libzklock.so." .. major .. "\n")
+    :gsub("\nfunction %d+%.%d+ ", "\nfunction " .. new:match "^%d+%.%d+" .. " ")
+  write(ABI, text)
+end
+
 local new = arg[1]
 if not new then check() end
 if not numbers(new) then fail("bad argument VERSION: MAJOR.MINOR.PATCH expected, got %s", new) end
 if is_older(new, version) then fail("bad argument VERSION: %s is older than %s", new, version) end
+local latest = first_with_all()
+if is_older(new, latest) then
+  fail("bad argument VERSION: %s is older than %s, the first with all functions in %s", new, latest, ABI)
+end
 replace(TRUTH, '\nreturn "[^"]*"\n', ('\nreturn "%s"\n'):format(new))
 for _, path in ipairs { HEADER, MANUAL } do
   replace(path, '#define ZKL_VERSION "[^"]*"', ('#define ZKL_VERSION "%s"'):format(new))
 end
-replace(ABI, "\nsoname libzklock%.so%.%d+\n", ("\nsoname libzklock.so.%d\n"):format((numbers(new))))
+write_abi(new)
 write(CONTROL, (read(CONTROL):gsub("libzklock%d+", "libzklock" .. numbers(new))))
 write_debian(new)
 write_changelog(new)

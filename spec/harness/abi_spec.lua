@@ -56,9 +56,9 @@ describe("the ABI #once", function()
       "field zkl_histogram.sum 128 8 double" },
     { "another parameter", "ZKL_API void zkl_close(zkl_client *client);",
       "ZKL_API void zkl_close(zkl_client *client, int how);",
-      "function void zkl_close(zkl_client *client);" },
+      "function 1.0 void zkl_close(zkl_client *client);" },
     { "a function that is gone", "ZKL_API void zkl_free(zkl_client *client);", "",
-      "function void zkl_free(zkl_client *client);" },
+      "function 1.0 void zkl_free(zkl_client *client);" },
     { "a constant with another number", "ZKL_ACL_OPEN, ZKL_ACL_CREATOR", "ZKL_ACL_CREATOR, ZKL_ACL_OPEN",
       "constant ZKL_ACL_CREATOR 1 zkl_acl" },
     { "a constant that comes before others", "    ZKL_UNKNOWN, ", "    ZKL_NEW, ZKL_UNKNOWN, ",
@@ -82,8 +82,8 @@ describe("the ABI #once", function()
   before_each(function()
     tree = folder.new("abi")
     run("mkdir", "-p", "tools", "csrc", "share")
-    for _, name in ipairs { "tools/abi.lua", "tools/header.lua", "tools/manual.lua", "share/zklock.in.3", HEADER,
-      HOST } do
+    for _, name in ipairs { "tools/abi.lua", "tools/header.lua", "tools/manual.lua", "share/zklock.in.3",
+      "share/zklock.abi", HEADER, HOST } do
       file.write(tree .. "/" .. name, file.read(name))
     end
     edit('ZKL_VERSION "' .. dofile "lua/zklock/version.lua" .. '"', 'ZKL_VERSION "1.0.0"')
@@ -112,7 +112,8 @@ describe("the ABI #once", function()
     local moved = "ZKL_API void zkl_free(zkl_client *client);"
     edit(moved, "")
     edit("ZKL_API void zkl_wake(", moved .. "\n/* New. */\nZKL_API void zkl_wake(", HOST)
-    refuses(check, "programs that were built with v1.0.0 would break", "function void zkl_free(zkl_client *client);")
+    refuses(check, "programs that were built with v1.0.0 would break",
+      "function 1.0 void zkl_free(zkl_client *client);")
   end)
 
   it("promises nothing to hosts of event loops, and shows what changes for them", function()
@@ -141,6 +142,28 @@ describe("the ABI #once", function()
     refuses(check, "`make abi` writes it", "Nothing is lost")
     assert.same({ 0, "" }, { write() })
     assert.same({ 0, "" }, { check() })
+  end)
+
+  it("gives a function the minor version that is the first with it, for its symbol", function()
+    local LIST = tree .. "/share/zklock.abi"
+    local function lists(line) assert.truthy(file.read(LIST):find("\nfunction " .. line .. "\n", 1, true), line) end
+    lists "1.0 const char *zkl_version(void);"
+    edit(ADDITION[1], ADDITION[2])
+    assert.same({ 0, "" }, { write() })
+    lists "1.1 int zkl_new(void);"
+    lists "1.0 const char *zkl_version(void);"
+    file.write(LIST, file.replace(file.read(LIST), "function 1.1 int", "function 1.0 int"))
+    refuses(check, "`make abi` writes it")
+
+    edit('ZKL_VERSION "1.0.0"', 'ZKL_VERSION "1.1.0"')
+    assert.same({ 0, "" }, { write() })
+    git("commit", "-qam", "release: 1.1.0")
+    git("tag", "v1.1.0")
+    assert.same({ 0, "" }, { check() })
+    edit("int zkl_new(void);", "int zkl_new(void);\n/* Newer. */\nZKL_API int zkl_newer(void);")
+    assert.same({ 0, "" }, { write() })
+    lists "1.1 int zkl_new(void);"
+    lists "1.2 int zkl_newer(void);"
   end)
 
   it("may have more fields at the end of a struct with a size", function()

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- The C library as a program gets it: what `make install-lib` installs, and a program that is built with pkg-config
---- alone, against nothing but that; also with the library of another version, whose structs have grown.
+--- alone, against nothing but that; also with the library of another version, which has a function more, and whose
+--- structs have grown.
 
 local file = require "spec.support.file"
 local fixture = require "spec.support.fixture"
@@ -43,23 +44,26 @@ local VERSION = dofile "lua/zklock/version.lua"
 local MAJOR = VERSION:match "^%d+"
 local SONAME = "libzklock.so." .. MAJOR
 
--- The public ones, and the symbol version of their functions.
-local HEADERS = { [public.PROMISED] = "ZKLOCK_" .. MAJOR, [public.HOST] = "ZKLOCK_HOST_" .. VERSION }
+local HEADERS = { public.PROMISED, public.HOST }
 
---- The functions of a header, each with `before` and `behind` its name.
-local function functions(header, before, behind)
+--- The functions of a header, each as `shown` returns it.
+local function functions(header, shown)
   local names = {}
   for _, item in ipairs(public.read(header)) do
-    if item.what == "function" then names[#names + 1] = before .. item.name .. behind end
+    if item.what == "function" then names[#names + 1] = shown(item) end
   end
   return table.concat(names, "\n") .. "\n"
 end
 
---- The functions of the headers, each with `@@` and its symbol version.
+--- The functions of the headers, each with `@@` and its symbol version: the minor version that the list of the ABI has.
 local function declared()
-  local names = ""
-  for header, version in pairs(HEADERS) do names = names .. functions(header, "", "@@" .. version) end
-  return lines(names)
+  local abi = file.read "share/zklock.abi"
+  local function promised(item)
+    local minor = abi:match("\nfunction (%d+%.%d+) " .. public.declaration(item):gsub("%p", "%%%0") .. "\n")
+    return item.name .. "@@ZKLOCK_" .. minor
+  end
+  local function of_host(item) return item.name .. "@@ZKLOCK_HOST_" .. VERSION end
+  return lines(functions(public.PROMISED, promised) .. functions(public.HOST, of_host))
 end
 
 describe("the C library #once #bare", function()
@@ -109,7 +113,7 @@ describe("the C library #once #bare", function()
   it("has headers that compile alone, without a warning, as C and as C++", function()
     for _, how in ipairs { "cc -std=c99", "cc -std=c11", "clang -std=c11", "clang -x c++ -std=c++11",
       "clang -x c++ -std=c++17" } do
-      for header in pairs(HEADERS) do
+      for _, header in ipairs(HEADERS) do
         ok(how .. " " .. STRICT .. " -fsyntax-only -include " .. header .. " $(pkg-config --cflags zklock) -x "
           .. (how:find("c++", 1, true) and "c++" or "c") .. " /dev/null")
       end
@@ -176,9 +180,11 @@ describe("the C library #once #bare", function()
     local NEXT = MAJOR .. ".999.0"
     local other, old, new
 
-    --- The header of a version whose structs have grown at their ends.
+    --- The header of a version that has one function more, and whose structs have grown at their ends.
     local function grown()
       local text = file.replace(public.text(public.PROMISED), '"' .. VERSION .. '"', '"' .. NEXT .. '"')
+      local version = "ZKL_API const char *zkl_version(void);"
+      text = file.replace(text, version, version .. "\nZKL_API int zkl_newer(void);")
       for _, item in ipairs(public.read(public.PROMISED)) do
         if item.what == "struct" and item.members[1] == "size" then
           text = file.replace(text, "\n} " .. item.name .. ";", "\n    uint64_t later[8];\n} " .. item.name .. ";")
@@ -201,12 +207,17 @@ describe("the C library #once #bare", function()
 
     setup(function()
       other = folder.new("other")
-      ok("cp -a --parents Makefile csrc lua share tools/make bench/contest/contest.mk " .. other)
+      ok("cp -a --parents Makefile csrc lua share tools/*.lua tools/make bench/contest/contest.mk " .. other)
       file.write(other .. "/csrc/" .. public.PROMISED, grown())
+      local source = other .. "/csrc/client/client.c"
+      file.write(source, file.read(source) .. "\nint zkl_newer(void) {\n    return 1;\n}\n")
       file.write(other .. "/lua/zklock/version.lua", ('\nreturn "%s"\n'):format(NEXT))
+      ok(("cd %s && GIT_DIR=none lua5.4 tools/abi.lua --write"):format(other))
       ok(("cd %s && env -u MAKEFLAGS -u MAKELEVEL make -s -j2 CFLAGS=-O0 DEPS= PREFIX=%s install-lib")
         :format(other, other))
-      file.write(other .. "/functions.h", functions(public.PROMISED, "FUNCTION(", ")"))
+      file.write(other .. "/functions.h", functions(public.PROMISED, function(item)
+        return "FUNCTION(" .. item.name .. ")"
+      end))
       old, new = build("whole", prefix, ""), build("whole", other, "-DGROWN")
     end)
 
@@ -225,6 +236,14 @@ describe("the C library #once #bare", function()
         here:nothing_is_left()
       end)
     end
+
+    it("is wanted by a program that calls a function of it", function()
+      local program = build("newer", other, "")
+      assert.equal(0, (with(other, program)))
+      local code, _, err = with(prefix, program)
+      assert.equal(1, code)
+      assert.truthy(err:find(("version `ZKLOCK_%s.999' not found"):format(MAJOR), 1, true), err)
+    end)
 
     it("is refused to a host of event loops that was linked with the other", function()
       local host = build("host", prefix, "")

@@ -81,13 +81,17 @@ $(B)/lib/libzklock.a: $(B)/lib/zklock.o
 	@rm -f $@
 	$Q$(AR) rcs $@ $^
 
-# The symbol versions. Functions of zklock.h have the major version. A host of event loops was promised nothing, so the
-# loader refuses it with any other version. Each function that is declared must be there.
-declared_in = sed -n 's/^ZKL_API [^(]*[ *]\(zkl_[a-z_]*\)(.*/\1;/p' csrc/$1
-$(B)/lib/zklock.map: csrc/zklock.h csrc/zklock_host.h $(RULES)
+# The symbol versions. A function of zklock.h has the minor version that was the first with it: the loader refuses a
+# program that calls it with an earlier library. A host of event loops was promised nothing, so the loader refuses it with
+# any other version. Each function of the list must be there.
+listed_as = sed -n "s/^$1 [^(]*[ *]\(zkl_[a-z_]*\)(.*/\1;/p" $<
+$(B)/lib/zklock.map: share/zklock.abi csrc/zklock.h $(RULES)
 	@mkdir -p $(@D)
-	$Q{ echo 'ZKLOCK_$(ZKL_SOVERSION) { global:' && $(call declared_in,zklock.h) && echo 'local: *; };' && \
-		echo 'ZKLOCK_HOST_$(ZKL_VERSION) { global:' && $(call declared_in,zklock_host.h) && echo '};'; } >$@
+	$Q{ former=; for minor in $$(sed -n 's/^function \([0-9.]*\) .*/\1/p' $< | sort -u -t. -k1,1n -k2,2n); do \
+			echo "ZKLOCK_$$minor { global:" && $(call listed_as,function $$minor) && echo "}$$former;" || exit; \
+			former=" ZKLOCK_$$minor"; \
+		done && \
+		echo 'ZKLOCK_HOST_$(ZKL_VERSION) { global:' && $(call listed_as,host function) && echo 'local: *; };'; } >$@
 
 $(B)/lib/$(SONAME): $(ENGINE_O) $(B)/lib/zklock.map
 	@mkdir -p $(@D) && echo "LD $@"
