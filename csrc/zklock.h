@@ -297,8 +297,6 @@ typedef struct zkl_terms {
     }
 
 #define ZKL_OWNER_MOST 1048575
-/* In zkl_guid.number of a node's name the owner is above so many bits. */
-#define ZKL_OWNER_SHIFT 40
 
 /* Joins the line at `path`, which is absolute, without the chroot, and not "/". One event of `tag`
  * answers: GRANTED or FAILED, at the latest at the deadline. Without ZKL_OK there is no contender
@@ -568,8 +566,8 @@ typedef struct zkl_node_request zkl_node_request;
  * hands a read over again and again, until the deadline. `once`: one try, without a deadline.
  *
  * ZKL_BAD_ARGUMENT without having asked a server: the kind is not a zkl_op_kind, or not for this
- * function; the path is not valid (zkl_path_is_valid), or it is reserved (zkl_path_is_reserved) and
- * the operation a CREATE, SET or DELETE; or the flags or the ACL of a CREATE are not as zkl_op
+ * function; the path is not valid (zkl_path_is_valid), or it is the servers' own (zkl_path_is_lock)
+ * and the operation a CREATE, SET or DELETE; or the flags or the ACL of a CREATE are not as zkl_op
  * says. */
 ZKL_API zkl_node_request *zkl_node_do(zkl_client *client, const zkl_op *op, uint64_t tag,
                                       zkl_nanos deadline, bool once);
@@ -783,31 +781,19 @@ ZKL_API zkl_status zkl_client_measure(zkl_client *client, zkl_measures *measures
  * and sorts the node behind all others. */
 #define ZKL_ONCE_NODE "once-2147483647"
 
-/* Identifies the owner of a node: 60 bits for the client, 60 for the node, of which the upper 20
- * are zkl_terms.owner. The name contains them as a version 4 UUID. */
-typedef struct zkl_guid {
-    uint64_t client, number;
-} zkl_guid;
-
 /* Parses kind and sequence of a name that any compatible client has created. ZKL_KIND_NONE: not a
  * lock's node, and *sequence is unchanged. */
 ZKL_API zkl_kind zkl_znode_parse(const char *name, int32_t *sequence);
-/* Parses the GUID of a name that zklock could have created. false: it is none. */
-ZKL_API bool zkl_znode_guid(const char *name, zkl_guid *guid);
-/* True if the servers accept all characters of the path. They read UTF-8 and accept no control
- * characters, no private use, and nothing beyond U+FFEF, so no emoji. They would answer "bad
- * arguments" for such a path, without naming it. */
-ZKL_API bool zkl_path_is_spelled(const char *path);
-/* True if the path is absolute and spelled, and no component is empty, "." or ".."; "/" is such a
- * path. The functions that take a node's path answer ZKL_BAD_ARGUMENT for any other one. */
+/* True if the path is absolute, the servers accept all its characters, and no component is empty,
+ * "." or ".."; "/" is such a path. The servers read UTF-8 and accept no control characters, no
+ * private use, and nothing beyond U+FFEF, so no emoji. The functions that take a node's path answer
+ * ZKL_BAD_ARGUMENT for any other one. */
 ZKL_API bool zkl_path_is_valid(const char *path);
-/* True if the path is "/zookeeper" or below it: those nodes are the servers' own. No lock may be
- * there, and no node that the host writes. */
-ZKL_API bool zkl_path_is_reserved(const char *path);
-/* True if a lock may have the path: it is valid, not "/" and not reserved; it has at most 4096
- * bytes and 128 components, each of at most 255 bytes, and none of them is a name that
- * zkl_znode_parse takes for a lock's node. The functions that take a lock's path answer
- * ZKL_BAD_ARGUMENT for any other one. The chroot of the connect string does not count. */
+/* True if a lock may have the path: it is valid, and not "/"; it is not "/zookeeper" or below it,
+ * because those nodes are the servers' own; it has at most 4096 bytes and 128 components, each of
+ * at most 255 bytes, and none of them is a name that zkl_znode_parse takes for a lock's node. The
+ * functions that take a lock's path answer ZKL_BAD_ARGUMENT for any other one. The chroot of the
+ * connect string does not count. */
 ZKL_API bool zkl_path_is_lock(const char *path);
 
 /* The use of a path. READ of a node: "/" and the servers' own nodes, too. CREATE: no node that

@@ -57,6 +57,25 @@ ZKL_API bool zkl_take_again(zkl_contender *contender);
 /* Was it held, then given back (in either way), and not taken again? */
 ZKL_API bool zkl_given_back(zkl_contender *contender);
 
+/* ---- parts of paths, and of the names of nodes ---- */
+
+/* True if the servers accept all characters, as zkl_path_is_valid says. They would answer "bad
+ * arguments" for any other path or chroot, without naming it. */
+ZKL_API bool zkl_path_is_spelled(const char *path);
+/* True if the path is "/zookeeper" or below it: those nodes are the servers' own. */
+ZKL_API bool zkl_path_is_reserved(const char *path);
+
+/* Identifies the owner of a node: 60 bits for the client, 60 for the node, of which the upper 20
+ * are zkl_terms.owner. The name contains them as a version 4 UUID. */
+typedef struct zkl_guid {
+    uint64_t client, number;
+} zkl_guid;
+/* In zkl_guid.number the owner is above so many bits. */
+#define ZKL_OWNER_SHIFT 40
+
+/* Parses the GUID of a name that zklock could have created. false: it is none. */
+ZKL_API bool zkl_znode_guid(const char *name, zkl_guid *guid);
+
 /* ---- a notifier: for a host like nginx, whose loop connects to sockets by name and watches only
  * descriptors that it has made ---- */
 

@@ -6,7 +6,7 @@
 #include "client/access.h"
 #include "nodes/node_request.h"
 #include "nodes/node_watch.h"
-#include "zklock.h"
+#include "zklock_host.h"
 
 #include <stdio.h>
 #include <stdlib.h>

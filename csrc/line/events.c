@@ -9,7 +9,7 @@
 #include "port/context.h"
 #include "recipe/snapshot.h"
 #include "recipe/znode.h"
-#include "zklock.h"
+#include "zklock_host.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "recipe/znode.h"
-#include "zklock.h"
+#include "zklock_host.h"
 
 #include <stdint.h>
 #include <string.h>

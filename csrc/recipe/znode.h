@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* znode: the names of lock nodes: creates them. zklock.h has the functions that parse
- * them. Pure. */
+/* znode: the names of lock nodes: creates them. zklock.h and zklock_host.h declare the functions
+ * that parse them. Pure. */
 #ifndef ZKL_ZNODE_H
 #define ZKL_ZNODE_H
 
-#include "zklock.h"
+#include "zklock_host.h"
 
 #define ZKL_GUID_MASK ((UINT64_C(1) << 60) - 1)
 /* Of the number of a lock's node; its owner is above them. */

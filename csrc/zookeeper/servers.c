@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "zookeeper/servers.h"
 
-#include "zklock.h"
+#include "zklock_host.h"
 #include "recipe/znode.h"
 
 #include <arpa/inet.h>

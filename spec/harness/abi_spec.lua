@@ -44,8 +44,8 @@ describe("the ABI #once", function()
   local BREAKS = {
     { "a field that is longer", "    int64_t mzxid, pzxid;", "    int64_t mzxid, pzxid, qzxid;",
       "struct zkl_stat 72" },
-    { "fields that swap their places", "    uint64_t client, number;", "    uint64_t number, client;",
-      "field zkl_guid.client 0 8" },
+    { "fields that swap their places", "const char *scheme, *credential;", "const char *credential, *scheme;",
+      "field zkl_auth.scheme 0 8" },
     { "a field that fits into a gap", "    bool exposed;", "    bool exposed, other;",
       "(new, and not at the end of a struct with a size)" },
     { "a field before others", "    zkl_stat stat;", "    size_t other;\n    zkl_stat stat;",

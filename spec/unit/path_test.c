@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "check.h"
-#include "zklock.h"
+#include "zklock_host.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 
 #include "cli/text.h"
 #include "cli/who/roster.h"
-#include "zklock.h"
+#include "zklock_host.h"
 
 #include <stdio.h>
 #include <stdlib.h>

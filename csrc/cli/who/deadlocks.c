@@ -5,7 +5,7 @@
 
 #include "cli/text.h"
 #include "recipe/circle.h"
-#include "zklock.h"
+#include "zklock_host.h"
 
 #include <stdio.h>
 #include <stdlib.h>
