@@ -20,6 +20,11 @@ extern "C" {
 /* zkl_peek, but a readable descriptor stays readable: the turn of the loop that it calls for is
  * still to come. Also false if the oldest event belongs to that turn. */
 ZKL_API bool zkl_look(zkl_client *client, zkl_event *event);
+/* From now on events do not make the descriptor readable, until zkl_unmute was called as often: the
+ * host takes them itself, by zkl_look and zkl_forget. */
+ZKL_API void zkl_mute(zkl_client *client);
+/* Ends one zkl_mute. The last such call makes the descriptor readable if an event is left. */
+ZKL_API void zkl_unmute(zkl_client *client);
 /* Makes the descriptor readable: the host has work of its own. */
 ZKL_API void zkl_wake(zkl_client *client);
 /* Makes it readable at that moment, unless the client is closed by then. There is one such moment:

@@ -17,6 +17,7 @@ bool zkl_events_init(zkl_events *events) {
     events->queued = (zkl_list){0};
     events->serial = 0;
     events->signalled = false;
+    events->muted = 0;
     events->notifier = -1;
     return true;
 }
@@ -55,7 +56,8 @@ void zkl_events_post(zkl_events *events, zkl_notice *notice, zkl_status status, 
         notice->queued = true;
         zkl_list_append(&events->queued, &notice->item);
     }
-    signal_once(events);
+    if (!events->muted)
+        signal_once(events);
     if (events->awaited)
         pthread_cond_signal(&events->posted);
     pthread_mutex_unlock(&events->mutex);
@@ -116,6 +118,20 @@ bool zkl_events_look(zkl_events *events, zkl_event *copy) {
     const bool any = oldest && !oldest->unhurried;
     pthread_mutex_unlock(&events->mutex);
     return any;
+}
+
+void zkl_events_mute(zkl_events *events) {
+    pthread_mutex_lock(&events->mutex);
+    events->muted++;
+    pthread_mutex_unlock(&events->mutex);
+}
+
+void zkl_events_unmute(zkl_events *events) {
+    pthread_mutex_lock(&events->mutex);
+    events->muted--;
+    if (!events->muted && events->queued.first)
+        signal_once(events);
+    pthread_mutex_unlock(&events->mutex);
 }
 
 /* State and log have no subject. */

@@ -33,6 +33,7 @@ typedef struct zkl_events {
     /* a socket that gets a byte each time the descriptor becomes readable; -1: none */
     int notifier;
     bool signalled;
+    unsigned muted;        /* how many calls look for events themselves at the moment */
     pthread_cond_t posted; /* signalled after each post while a thread waits */
     bool awaited;
 } zkl_events;
@@ -51,6 +52,10 @@ bool zkl_events_peek(zkl_events *events, zkl_event *copy);
 /* The same, but the descriptor stays as it is, so the host still gets the turn that the descriptor
  * asks for. Also false if the oldest event is for that turn only. */
 bool zkl_events_look(zkl_events *events, zkl_event *copy);
+/* From now on posts leave the descriptor as it is, until zkl_events_unmute was called as often. The
+ * last of these calls makes it readable if an event is left. */
+void zkl_events_mute(zkl_events *events);
+void zkl_events_unmute(zkl_events *events);
 /* Waits for an event of the subject with that tag, and takes it: ZKL_OK. ZKL_TIMEOUT; ZKL_CLOSED
  * once `*over`, which is set before the last post. One thread at a time. */
 zkl_status zkl_events_await(zkl_events *events, const zkl_clock *clock, const atomic_bool *over,

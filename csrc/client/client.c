@@ -435,6 +435,16 @@ zkl_status zkl_wait(zkl_client *client, uint64_t tag, zkl_nanos deadline, zkl_ev
                             deadline, event);
 }
 
+void zkl_mute(zkl_client *client) {
+    if (!zkl_client_forked(client))
+        zkl_events_mute(&client->context.events);
+}
+
+void zkl_unmute(zkl_client *client) {
+    if (!zkl_client_forked(client))
+        zkl_events_unmute(&client->context.events);
+}
+
 void zkl_wake(zkl_client *client) {
     if (!zkl_client_forked(client))
         zkl_events_wake(&client->context.events);

@@ -112,6 +112,9 @@ int zkl_lua_peek(lua_State *L);
 /* client:look() -> as client:peek(), but the descriptor stays as it is; nothing also inside a
  * finalizer, which may run between any two steps of ours */
 int zkl_lua_look(lua_State *L);
+/* client:muted(fn, ...) -> the results of fn, which takes events by client:look and cannot be
+ * suspended: events make the descriptor readable only if one is left at the end */
+int zkl_lua_muted(lua_State *L);
 /* client:forget(serial): the event was handled */
 int zkl_lua_forget(lua_State *L);
 /* client:take_log() -> level, text; nothing if there is no line */

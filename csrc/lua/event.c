@@ -51,6 +51,14 @@ int zkl_lua_forget(lua_State *L) {
     return 0;
 }
 
+int zkl_lua_muted(lua_State *L) {
+    zkl_client *client = zkl_check_client(L, 1);
+    zkl_mute(client);
+    const int status = lua_pcall(L, lua_gettop(L) - 2, LUA_MULTRET, 0);
+    zkl_unmute(client);
+    return status ? lua_error(L) : lua_gettop(L) - 1;
+}
+
 int zkl_lua_take_log(lua_State *L) {
     const char *level;
     char text[1024];

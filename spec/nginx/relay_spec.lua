@@ -28,6 +28,14 @@ describe("a hot lock inside nginx", function()
         client = assert(require("zklock").connect("@hosts@", { session_timeout = 600 }))
         hot = client:mutex("@path@", { fair = false, linger = 1000 })
         warm = client:mutex("@path@-warm", { fair = false, linger = 1000 })
+        local ffi = require "ffi"
+        ffi.cdef [=[
+          struct one_descriptor { int fd; short events, revents; };
+          int poll(struct one_descriptor *descriptors, unsigned long count, int milliseconds);
+        ]=]
+        function asks_for_a_turn()
+          return ffi.C.poll(ffi.new("struct one_descriptor", client:getfd(), 1, 0), 1, 0) == 1
+        end
         function await(name) while not ngx.shared.relay:get(name) do ngx.sleep(0.01) end end
       }
     ]], server = [[
@@ -262,6 +270,75 @@ describe("a hot lock inside nginx", function()
     assert.same({ 200, "took it\n" }, { web:get("/callback") })
     stats "held 0 waiting 0 abandoned 2"
     assert.same({ 200, "true\n" }, { web:get("/fast") })
+  end)
+
+  it("wakes the next caller of the worker without a turn of the loop", function()
+    start [[
+      location /next { content_by_lua_block {
+        local lock = client:mutex("@path@-next", { fair = false, linger = 1000, owner = "thread" })
+        local function hand_over()
+          assert(lock:acquire(60))
+          local thread = ngx.thread.spawn(function()
+            assert(lock:acquire(60))
+            assert(lock:release())
+          end)
+          while asks_for_a_turn() do ngx.sleep(0.001) end
+          assert(lock:release())
+          local asks = asks_for_a_turn()
+          ngx.thread.wait(thread)
+          return asks
+        end
+        while hand_over() do end -- something else may ask for one at this moment
+        ngx.say("none")
+      } }
+    ]]
+    assert.same({ 200, "none\n" }, { web:get("/next") })
+    ends_well "held 0 waiting 0 abandoned 0"
+  end)
+
+  it("wakes the next caller by a turn of the loop if memory runs out after the release", function()
+    start [[
+      location /next { content_by_lua_block {
+        local lock, holds = client:mutex("@path@-next", { fair = false, linger = 1000, owner = "thread" }), client.holds
+        local function hand_over()
+          assert(lock:acquire(60))
+          local thread = ngx.thread.spawn(function()
+            assert(lock:acquire(60))
+            return lock:release()
+          end)
+          while asks_for_a_turn() do ngx.sleep(0.001) end
+          function holds.remove() -- the first step after the release
+            holds.remove = nil
+            error("not enough memory", 0)
+          end
+          local _, err = pcall(lock.release, lock)
+          local asks = asks_for_a_turn()
+          assert(select(2, ngx.thread.wait(thread)))
+          return asks and err
+        end
+        local err
+        repeat err = hand_over() until err -- the client may not know yet that its node is there
+        ngx.say(err)
+      } }
+    ]]
+    assert.same({ 200, "not enough memory\n" }, { web:get("/next") })
+    ends_well "held 0 waiting 0 abandoned 0"
+  end)
+
+  it("goes to a request of the worker with a callback, which runs at once", function()
+    start [[
+      location /ask { content_by_lua_block {
+        assert(hot:acquire(60))
+        hot:request(60, function(_, _, mine) ngx.shared.relay:set("called", tostring(mine:release())) end)
+        while asks_for_a_turn() do ngx.sleep(0.001) end
+        ngx.say(hot:release(), " ", asks_for_a_turn())
+        await "called"
+        ngx.say(ngx.shared.relay:get "called")
+      } }
+    ]]
+    warm_up()
+    assert.same({ 200, "true true\ntrue\n" }, { web:get("/ask") })
+    ends_well "held 0 waiting 0 abandoned 0"
   end)
 
   it("is free when a worker that is told to leave has served its last request", function()

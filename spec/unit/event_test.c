@@ -155,6 +155,33 @@ static void who_has_time_is_told_in_the_turn_that_the_descriptor_calls_for(void)
     pool[0].unhurried = false;
 }
 
+static void posted_while_muted_needs_no_turn_if_it_is_taken(void) {
+    zkl_event event;
+    zkl_events_mute(&events);
+    zkl_events_post(&events, &pool[0], 1, 0);
+    CHECK(!readable());
+    CHECK(zkl_events_look(&events, &event));
+    zkl_events_forget(&events, event.serial);
+    CHECK(!zkl_events_look(&events, &event));
+    zkl_events_unmute(&events);
+    CHECK(!readable());
+    zkl_events_post(&events, &pool[0], 2, 0);
+    CHECK(readable());
+}
+
+static void posted_while_muted_and_not_taken_gets_its_turn(void) {
+    zkl_event event;
+    zkl_events_mute(&events);
+    zkl_events_mute(&events);
+    zkl_events_post(&events, &pool[0], 1, 0);
+    zkl_events_unmute(&events);
+    CHECK(!readable());
+    zkl_events_unmute(&events);
+    CHECK(readable());
+    CHECK(take(&event));
+    CHECK_INT(event.status, 1);
+}
+
 static void stays_if_it_is_posted_again_or_replaced(void) {
     zkl_event event;
     zkl_events_post(&events, &pool[0], 1, 0);
@@ -396,6 +423,10 @@ int main(int argc, char **argv) {
          looked_at_in_between_leaves_the_descriptor_readable},
         {"an unhurried event comes in the turn that the descriptor asks for",
          who_has_time_is_told_in_the_turn_that_the_descriptor_calls_for},
+        {"an event that is taken while they are muted needs no turn",
+         posted_while_muted_needs_no_turn_if_it_is_taken},
+        {"an event that is left when they are muted no more gets its turn",
+         posted_while_muted_and_not_taken_gets_its_turn},
         {"what is posted again, or comes in its place, is not forgotten with it",
          stays_if_it_is_posted_again_or_replaced},
         {"a wake makes the descriptor readable until the next empty peek", wakes_without_an_event},

@@ -352,17 +352,11 @@ local function release_one(contender)
   return ok, err
 end
 
---- Gives back one count; with the last count, the lock.
----@param failed boolean? true: work under the lock may go on, so no other caller here may take over
----  its node
----@return boolean? ok
----@return string? err "unknown": released with validity 0, so nobody can say whether it was still held;
----  "lost", or as of the engine's `release`
-function Hold:release(failed)
+--- Gives back the lock.
+local function give_back(self, failed)
   local contender, dispatcher = self.contender, self.lock_path.client.dispatcher
-  local ok, err = release_one(contender)
-  if ok or err then return ok, err end
   dispatcher:keep(self) -- first: there may be no memory later
+  local ok, err
   if failed then
     ok, err = contender:give_up()
   else
@@ -371,7 +365,6 @@ function Hold:release(failed)
   if ok or err == "unknown" then
     self.err = err or false -- if an error cuts the rest short, the next release answers the same
     self:finish("released")
-    dispatcher:take_early()
   elseif err == "lost" then
     self:finish("lost")
   elseif contender:given_back() then -- by a release that an error has interrupted
@@ -382,6 +375,18 @@ function Hold:release(failed)
     dispatcher:unkeep(self)
   end
   return ok, err
+end
+
+--- Gives back one count; with the last count, the lock.
+---@param failed boolean? true: work under the lock may go on, so no other caller here may take over
+---  its node
+---@return boolean? ok
+---@return string? err "unknown": released with validity 0, so nobody can say whether it was still held;
+---  "lost", or as of the engine's `release`
+function Hold:release(failed)
+  local ok, err = release_one(self.contender)
+  if ok or err then return ok, err end
+  return self.lock_path.client.dispatcher:release(give_back, self, failed)
 end
 
 local function close(claim, failed)

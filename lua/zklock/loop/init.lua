@@ -31,6 +31,7 @@
 ---                         from now on; lasts: a job goes on until the client is closed
 ---   follow(client, run)   `run:event()` is called if the host silently ends the running coroutine.
 ---                         Returns a value for `run` to keep
+---   goes_on()             true: a caller that `wake` resumes here and now needs no call of `ready()`
 ---   is_gone(waiter)       true if the host has silently ended the coroutine that waits
 ---   look(client)          a caller asks for a state without waiting: if nothing calls `ready()`,
 ---                         the adapter may do so itself
@@ -58,6 +59,7 @@ local FIELDS = {
   tie = "function?",
   attend = "function?",
   follow = "function?",
+  goes_on = "function?",
   is_gone = "function?",
   look = "function?",
   note = "function?",

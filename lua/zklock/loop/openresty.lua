@@ -103,6 +103,11 @@ function openresty.wake(waiter)
   if waiter.semaphore then waiter.semaphore:post(1) end
 end
 
+--- In a worker that exits, nginx checks its semaphores only after a descriptor or a timer has woken it.
+function openresty.goes_on()
+  return not ngx.worker.exiting()
+end
+
 --- The light thread that wakes waiters runs no code of the script: callbacks run in their own
 --- timer.
 function openresty.spawn(client, fn)

@@ -124,7 +124,7 @@ end
 
 --- Hands an event to its subject. If that raises, the next turn hands over the same event again, so
 --- each subject must be able to get it twice.
-local function tell(self, kind, tag, err, token, serial)
+local function tell(self, kind, tag, err, token)
   if kind == "state" then
     state_changed(self, tag)
   elseif kind == "log" then
@@ -133,7 +133,6 @@ local function tell(self, kind, tag, err, token, serial)
     local subject = self.subjects[tag]
     if subject then subject:event(kind, err, token) end
   end
-  self.native:forget(serial)
 end
 
 --- Takes the engine's oldest event. While callbacks are queued, the descriptor stays readable.
@@ -141,19 +140,23 @@ local function take_one(self)
   local native = self.native
   local kind, tag, err, token, serial = native:peek()
   if kind then
-    tell(self, kind, tag, err, token, serial)
+    tell(self, kind, tag, err, token)
+    native:forget(serial)
   elseif self.callbacks:is_due() then
     native:wake()
   end
   return kind ~= nil
 end
 
---- Takes all events, and leaves the descriptor as it is.
+--- Takes all events but those of the next turn. The descriptor stays readable if it is, and becomes so if there are
+--- callbacks to run.
 local function take_early(self)
   local native = self.native
   local kind, tag, err, token, serial = native:look()
   while kind do
-    tell(self, kind, tag, err, token, serial)
+    tell(self, kind, tag, err, token)
+    if self.callbacks:is_pending() then native:wake() end
+    native:forget(serial)
     kind, tag, err, token, serial = native:look()
   end
 end
@@ -208,15 +211,25 @@ function Dispatcher:dispatch()
   if self.on_end then end_watch(self) end
 end
 
---- Called after a release, which may have granted the lock to another owner here: that owner gets
---- its event at once, not when the loop wakes. An error here (no memory) must not reach the caller
---- that has released; the next turn handles the rest. If a finalizer or a hook has released, the
---- next turn handles everything, because these run between any two steps of ours.
-function Dispatcher:take_early()
-  if self.taking or self.waits:is_beginning() then return end
+--- An error in `take_early` (no memory) must not reach the caller that has released: the next turn handles the rest.
+local function release_and_take(self, give_back, hold, failed)
+  local ok, err = give_back(hold, failed)
   self.taking = true -- the subject of an event may release, too
   pcall(take_early, self)
   self.taking = false
+  return ok, err
+end
+
+--- Calls give_back(hold, failed), which may grant the lock to another owner here: that owner gets its event at once,
+--- not when the loop wakes. If a finalizer or a hook releases, the next turn handles everything, because these run
+--- between any two steps of ours. `muted` asks for a turn if an event is left, also after an error.
+---@return boolean? ok
+---@return string? err
+function Dispatcher:release(give_back, hold, failed)
+  if self.taking or self.waits:is_beginning() then return give_back(hold, failed) end
+  local goes_on = self.waits.loop.goes_on
+  if goes_on and goes_on() then return self.native:muted(release_and_take, self, give_back, hold, failed) end
+  return release_and_take(self, give_back, hold, failed)
 end
 
 local function dispatch(waits)
