@@ -108,19 +108,13 @@ static const struct verb {
 
 /* Reads it to its end, or to INPUT_MOST bytes. Returns 0, or an exit code after a complaint. */
 static int read_input(wanted *w) {
-    size_t *length = &w->op.length;
     w->op.data = w->data = cli_memory_again(NULL, INPUT_MOST, 1);
-    while (*length < INPUT_MOST) {
-        const ssize_t got = read(STDIN_FILENO, w->data + *length, INPUT_MOST - *length);
-        if (got == 0)
-            break;
-        if (got > 0) {
-            *length += (size_t)got;
-        } else if (errno != EINTR) {
-            cli_complain("cannot read standard input: %s", strerror(errno));
-            return EX_SOFTWARE;
-        }
+    const ssize_t length = cli_read(STDIN_FILENO, w->data, INPUT_MOST);
+    if (length < 0) {
+        cli_complain("cannot read standard input: %s", strerror(errno));
+        return EX_SOFTWARE;
     }
+    w->op.length = (size_t)length;
     return 0;
 }
 

@@ -5,10 +5,11 @@
 #include "zklock.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* A line of the file, while it is read. */
 typedef struct setting {
@@ -132,45 +133,63 @@ static int take_line(cli_settings *settings, const char *place, char *text) {
     return take(settings, &line);
 }
 
-static int take_lines(cli_settings *settings, const char *path, FILE *file) {
-    char *text = NULL;
-    size_t size = 0;
+/* A NUL stands behind the text. */
+static int take_lines(cli_settings *settings, const char *path, char *text, size_t length) {
+    const char *end = text + length;
     int code = 0;
-    ssize_t length;
-    for (int number = 1; code == 0 && (length = getline(&text, &size, file)) >= 0; number++) {
-        char *place = cli_memory_print("%s:%d", path, number);
-        code = strlen(text) == (size_t)length ? take_line(settings, place, text)
-                                              : cli_misuse(place, "text without NUL expected");
+    for (int number = 1; code == 0 && text < end; number++) {
+        char *place = cli_memory_print("%s:%d", path, number), *next = text + strcspn(text, "\n");
+        if (*next || next == end) {
+            *next = '\0';
+            code = take_line(settings, place, text);
+        } else {
+            code = cli_misuse(place, "text without NUL expected");
+        }
+        text = next + 1;
         free(place);
     }
-    if (code == 0 && ferror(file))
+    return code;
+}
+
+/* Much more than a configuration has: a device may never end. */
+#define FILE_MOST (1 << 20)
+
+static int take_file(cli_settings *settings, const char *path, int fd) {
+    char *text = cli_memory_again(NULL, FILE_MOST + 1, 1);
+    const ssize_t length = cli_read(fd, text, FILE_MOST);
+    int code;
+    if (length < 0) {
         code = cli_misuse(path, "cannot read the configuration: %s", strerror(errno));
-    if (text)
-        explicit_bzero(text, size);
+    } else if (length == FILE_MOST) {
+        code = cli_misuse(path, "a configuration of less than %d bytes expected", FILE_MOST);
+    } else {
+        text[length] = '\0';
+        code = take_lines(settings, path, text, (size_t)length);
+        explicit_bzero(text, (size_t)length);
+    }
     free(text);
     return code;
 }
 
-static void warn_if_others_read(cli_settings *settings, FILE *file) {
+static void warn_if_others_read(cli_settings *settings, int fd) {
     struct stat stat;
     const bool secret = settings->auth_count > 0 || settings->tls_password;
-    settings->exposed =
-        secret && fstat(fileno(file), &stat) == 0 && (stat.st_mode & (S_IROTH | S_IWOTH));
+    settings->exposed = secret && fstat(fd, &stat) == 0 && (stat.st_mode & (S_IROTH | S_IWOTH));
     if (settings->exposed)
         cli_warn("%s has credentials, and others can read it: chmod o-rw %s", settings->file,
                  settings->file);
 }
 
 static int read_file(cli_settings *settings, const char *path, bool asked) {
-    FILE *file = fopen(path, "re");
-    if (!file && errno == ENOENT && !asked)
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0 && errno == ENOENT && !asked)
         return 0;
-    if (!file)
+    if (fd < 0)
         return cli_misuse(path, "cannot read the configuration: %s", strerror(errno));
     settings->file = cli_memory_text(path);
-    const int code = take_lines(settings, path, file);
-    warn_if_others_read(settings, file);
-    fclose(file);
+    const int code = take_file(settings, path, fd);
+    warn_if_others_read(settings, fd);
+    close(fd);
     return code;
 }
 

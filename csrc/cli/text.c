@@ -242,7 +242,7 @@ int cli_number_whole_of(const char *option, const char *text, int64_t least, int
                       most, CLI_SHOWN(text));
 }
 
-/* ---- paths ---- */
+/* ---- paths and files ---- */
 
 int cli_path_check(const char *argument, const char *path, const char *hosts, zkl_path_use use) {
     const char *chroot = strchr(hosts, '/');
@@ -250,6 +250,20 @@ int cli_path_check(const char *argument, const char *path, const char *hosts, zk
     if (!problem)
         return 0;
     return cli_misuse(argument, "path '%s': %s", CLI_SHOWN(path), problem);
+}
+
+ssize_t cli_read(int fd, char *to, size_t most) {
+    size_t length = 0;
+    while (length < most) {
+        const ssize_t got = read(fd, to + length, most - length);
+        if (got == 0)
+            break;
+        if (got > 0)
+            length += (size_t)got;
+        else if (errno != EINTR)
+            return -1;
+    }
+    return (ssize_t)length;
 }
 
 /* ---- standard output ---- */

@@ -8,6 +8,7 @@
 #include "zklock.h"
 
 #include <stdarg.h>
+#include <sys/types.h>
 #include <sysexits.h>
 
 /* ---- memory ---- */
@@ -81,7 +82,7 @@ int cli_misuse(const char *argument, const char *format, ...) __attribute__((for
 /* ZKL_TIMEOUT counts as no answer in time: a caller that waits for a lock asks for it before. */
 int cli_exit_code(zkl_status status);
 
-/* ---- numbers, with a point whatever the locale, and paths ---- */
+/* ---- numbers, with a point whatever the locale; paths; files ---- */
 
 /* A duration of at least 0: 0.5 is half a second, and so is 500ms; the units are ms, s, m, h and d.
  * false: the text is none. One that is too large for a double is infinite. */
@@ -103,6 +104,9 @@ int cli_number_whole_of(const char *option, const char *text, int64_t least, int
 
 /* `hosts` has the chroot. Complains of `argument` and returns EX_USAGE, or 0. */
 int cli_path_check(const char *argument, const char *path, const char *hosts, zkl_path_use use);
+
+/* Reads to the end, or `most` bytes. Returns how many; -1: errno says why. */
+ssize_t cli_read(int fd, char *to, size_t most);
 
 /* ---- standard output. A pipe or a file gets others' texts as they are ---- */
 

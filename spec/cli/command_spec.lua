@@ -188,6 +188,10 @@ describe("zklock #once", function()
     local ended = command.run { "get", "/x", env = { ZKLOCK_CONFIG = missing } }
     assert.equal(USAGE, ended.code)
     complains(USAGE, "cannot read the configuration: Is a directory", "get", "/x", "--config", "/")
+    for _, device in ipairs { "/dev/zero", "/dev/full" } do
+      complains(USAGE, "'" .. device .. "': a configuration of less than 1048576 bytes expected", "get", "/x",
+        "--config", device)
+    end
     complains(USAGE, "bad argument '%-%-config': a file's name expected, got ''", "get", "/x", "--config", "")
   end)
 
