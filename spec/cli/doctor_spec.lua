@@ -75,6 +75,11 @@ describe("zklock doctor #once", function()
         "--connect", "5", "-z", "no-such-host.invalid:2181," .. here.zk.hosts)
     end)
 
+    it("says that they refuse a credential, not that they should be started", function()
+      finds(FAILURE, "failure  " .. here.zk.hosts .. ": auth failed: it refuses a credential. Correct `auth` in the "
+        .. "configuration, or give the server that scheme\n", "--config", config("auth no-such-scheme me\n"))
+    end)
+
     it("says that they are not of one ensemble", function()
       local other = server.start()
       here:closes(other, other.stop)

@@ -112,11 +112,16 @@ static void report_server(cli_patient *patient, const servers *all, const server
     char trouble[ZKL_TROUBLE_TEXT];
     zkl_client *client = one->connection.client;
     const bool known = client && zkl_client_trouble(client, trouble, sizeof trouble);
+    const cli_level level = all->reached > 0 ? CLI_WARNING : CLI_FAILURE;
     if (one->status == ZKL_OK)
         cli_finding(patient, CLI_FINE, one->address, NULL, "a session after %.0f ms",
                     one->seconds * 1e3);
+    else if (one->status == ZKL_AUTH_FAILED)
+        cli_finding(patient, level, one->address,
+                    "Correct `auth` in the configuration, or give the server that scheme",
+                    "%s: it refuses a credential", zkl_status_text(one->status));
     else
-        cli_finding(patient, all->reached > 0 ? CLI_WARNING : CLI_FAILURE, one->address,
+        cli_finding(patient, level, one->address,
                     "Start that server, open the way to it, or take it off the list",
                     "no session within %g s: %s", patient->connection.seconds,
                     known ? trouble : zkl_status_text(one->status));
