@@ -377,7 +377,8 @@ typedef struct zkl_front {
 #define ZKL_FRONT_DEFAULTS                                                                         \
     { sizeof(zkl_front), 0, 0, 0, false, "", false, "" }
 /* Sends nothing. false: it does not wait, or no list has shown its node; then only `path` says
- * something, also of a multilock that has failed: where its wait ended. */
+ * something. Of a multilock that has failed it says where the wait ended; true: the servers have
+ * shown that the lock there was not free. */
 ZKL_API bool zkl_front_of(zkl_contender *contender, zkl_front *front);
 
 #define ZKL_WHY_TEXT 600 /* bytes */

@@ -58,14 +58,23 @@ static const zkl_contender *ended_part(const zkl_compound_lock *lock) {
     return ended;
 }
 
-/* The part that has ended the wait, or else the first one that waits; `count`: none. */
+static bool is_behind(const zkl_contender *part) {
+    return part->phase == ZKL_WAITING && part->queue.position == ZKL_POSITION_BEHIND;
+}
+
+/* The part that has ended the wait; else the first that waits and that a list has shown behind
+ * another node; else the first that waits. `count`: none. */
 static size_t busy_part(const zkl_compound_lock *lock) {
     const zkl_contender *ended = ended_part(lock);
-    size_t i = 0;
-    while (i < lock->count && (ended ? lock->parts[i] != ended
-                                     : !lock->parts[i] || lock->parts[i]->phase != ZKL_WAITING))
-        i++;
-    return i;
+    size_t first = lock->count;
+    for (size_t i = 0; i < lock->count; i++) {
+        const zkl_contender *part = lock->parts[i];
+        if (part && (ended ? part == ended : is_behind(part)))
+            return i;
+        if (part && !ended && first == lock->count && part->phase == ZKL_WAITING)
+            first = i;
+    }
+    return first;
 }
 
 /* The index of the path that the host has given. */
@@ -74,7 +83,9 @@ static size_t path_of(const zkl_compound_lock *lock, size_t part) {
 }
 
 static void fail(zkl_compound_lock *lock, zkl_status status) {
-    lock->busy = path_of(lock, busy_part(lock));
+    const size_t busy = busy_part(lock);
+    lock->busy = path_of(lock, busy);
+    lock->seen = busy < lock->count && (ended_part(lock) || is_behind(lock->parts[busy]));
     zkl_parts_let_all_go(lock);
     zkl_contender_failed(&lock->head, status);
 }
@@ -272,19 +283,20 @@ static const char *path(const zkl_contender *head) {
 /* The holder of the gate waits for leases, perhaps in this client. */
 static zkl_waits waits_at_gate(const zkl_compound_lock *lock) {
     zkl_line *leases = zkl_lines_find(lock->lines, lock->paths[1]);
-    return (zkl_waits){lock->gate, leases && leases->snapshot.count ? leases : lock->gate->line, 0};
+    return (zkl_waits){lock->gate, leases && leases->snapshot.count ? leases : lock->gate->line, 0,
+                       false};
 }
 
 static zkl_waits waits(const zkl_contender *head) {
     const zkl_compound_lock *lock = ZKL_CONTAINER_OF(head, const zkl_compound_lock, head);
     if (head->phase != ZKL_WAITING)
-        return (zkl_waits){.index = lock->busy};
+        return (zkl_waits){.index = lock->busy, .failed = lock->seen};
     if (lock->gate && lock->gate->phase == ZKL_WAITING)
         return waits_at_gate(lock);
     const size_t i = busy_part(lock);
     if (i == lock->count)
         return (zkl_waits){0};
-    return (zkl_waits){lock->parts[i], lock->parts[i]->line, path_of(lock, i)};
+    return (zkl_waits){lock->parts[i], lock->parts[i]->line, path_of(lock, i), false};
 }
 
 static void free_lock(zkl_contender *head) {

@@ -24,6 +24,7 @@ struct zkl_compound_lock {
     size_t count;
 
     size_t busy; /* its wait has failed: the index of the path where */
+    bool seen;   /* and a list, or an answer, has shown that it was there */
     bool dirty;  /* in common->dirty_compounds */
     zkl_list_item item;
     bool wanted;      /* the parts' nodes have to be created */

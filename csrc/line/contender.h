@@ -63,6 +63,7 @@ typedef struct zkl_waits {
     const zkl_contender *node; /* the one in a line with whose node it waits; NULL: none now */
     zkl_line *line;            /* whose holder it waits for; NULL: none now */
     size_t index;              /* of the path of a multilock */
+    bool failed; /* the wait of a multilock has failed there, as the servers have shown */
 } zkl_waits;
 
 /* The host's calls on a contender: one in a line, or the head of a compound (compound.c). */

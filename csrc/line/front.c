@@ -68,6 +68,7 @@ static void see_holder(zkl_view *view, zkl_kind kind) {
 
 zkl_view zkl_view_of(const zkl_contender *c) {
     zkl_view view = {.waits = c->call->waits(c)};
+    view.listed = view.waits.failed;
     if (c->phase == ZKL_WAITING && view.waits.node)
         see_own(&view, view.waits.node);
     if (c->phase == ZKL_WAITING && view.waits.line)

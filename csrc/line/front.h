@@ -10,8 +10,8 @@
 /* Of a waiter of any kind. */
 typedef struct zkl_view {
     zkl_waits waits;
-    bool listed;             /* a list has shown its node */
-    zkl_ahead ahead;         /* if so */
+    bool listed;             /* a list has shown its node, or where a multilock has failed */
+    zkl_ahead ahead;         /* if it waits, and a list has shown its node */
     const zkl_child *next;   /* the nearest in front; NULL: none */
     const zkl_child *holder; /* with it somebody holds what it waits for; NULL: not known */
     const char *identifier;  /* the holder's data, truncated; NULL: they were not read */

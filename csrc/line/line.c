@@ -112,7 +112,7 @@ static const char *path(const zkl_contender *c) {
 }
 
 static zkl_waits waits(const zkl_contender *c) {
-    return (zkl_waits){c, c->line, 0};
+    return (zkl_waits){c, c->line, 0, false};
 }
 
 static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *terms,

@@ -304,7 +304,7 @@ static int contender_nodes(lua_State *L) {
 static int contender_front(lua_State *L) {
     zkl_contender *contender = check(L);
     zkl_front front = ZKL_FRONT_DEFAULTS;
-    if (!contender || !zkl_front_of(contender, &front))
+    if (!contender || !zkl_front_of(contender, &front) || front.of == 0) /* 0: it has failed */
         return 0;
     if (front.next[0])
         lua_pushstring(L, front.next);

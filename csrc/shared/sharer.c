@@ -88,7 +88,7 @@ static const char *path(const zkl_contender *c) {
 
 static zkl_waits waits(const zkl_contender *c) {
     const zkl_shared_node *shared = ZKL_CONTAINER_OF(c, const zkl_sharer, contender)->shared;
-    return shared ? (zkl_waits){shared->contender, shared->line, 0} : (zkl_waits){0};
+    return shared ? (zkl_waits){shared->contender, shared->line, 0, false} : (zkl_waits){0};
 }
 
 static const zkl_contender_table sharers = {

@@ -90,6 +90,15 @@ describe("zklock run #once", function()
     says(waiter, "zklock: waiting for " .. also .. ": 2nd of 2, held by db8:1\n")
   end)
 
+  it("names no path as busy at which it has not looked", function()
+    local proxy = here:proxy()
+    proxy:delay(0.5) -- of a wait of 0.1 s nothing is answered in time
+    local ended = command.run { "run", "-z", proxy.hosts, "-w", "0.1", "--also", here.path .. "/also",
+      here.path .. "/path", "true" }
+    assert.same({ code = 1, out = "", err = "zklock: busy: " .. here.path
+      .. "/path, or another of the paths, was not free within 0.1 s\n" }, ended)
+  end)
+
   it("with --verbose says how many permits are taken, and that there is no server", function()
     local one, proxy = holder("--permits", "1"), here:proxy()
     local waiter = here:closes(command.start { "run", "-z", proxy.hosts, "--verbose", "--permits", "1", here.path,

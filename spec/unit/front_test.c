@@ -63,7 +63,25 @@ static void a_multilock_stands_in_the_line_where_it_waits(void) {
     CHECK_INT(view_of(c).waits.index, 1);
     fake_wait(zk, 5);
     CHECK_FAILED(c, ZKL_TIMEOUT);
+    CHECK(view_of(c).listed);
     CHECK_INT(view_of(c).waits.index, 1);
+}
+
+static void a_multilock_that_times_out_says_whether_a_list_has_shown_where(void) {
+    fake_directory(zk, both[1]);
+    fake_join(two, both[1], ZKL_NEVER);
+    fake_settle_all(zk);
+    bool listed = false;
+    for (int answers = 0; !listed; answers++) {
+        const fake_caller *c = fake_join_all(one, both, 2, 5);
+        for (int i = 0; i < answers; i++)
+            CHECK(fake_answer(one));
+        fake_wait(zk, 5);
+        CHECK_FAILED(c, ZKL_TIMEOUT);
+        listed = view_of(c).listed;
+        CHECK(!listed || (answers > 0 && view_of(c).waits.index == 1));
+        fake_settle_all(zk);
+    }
 }
 
 static void a_multilock_that_tries_once_says_where_it_has_failed(void) {
@@ -73,6 +91,7 @@ static void a_multilock_that_tries_once_says_where_it_has_failed(void) {
     const fake_caller *c = fake_join_all(one, both, 2, 0);
     fake_settle_all(zk);
     CHECK_FAILED(c, ZKL_TIMEOUT);
+    CHECK(view_of(c).listed);
     CHECK_INT(view_of(c).waits.index, 1);
 }
 
@@ -200,6 +219,8 @@ int main(int argc, char **argv) {
          of_a_reader_only_writers_are_in_front_and_the_first_of_all_holds},
         {"a multilock stands in the line where it waits",
          a_multilock_stands_in_the_line_where_it_waits},
+        {"a multilock that times out says whether a list has shown where",
+         a_multilock_that_times_out_says_whether_a_list_has_shown_where},
         {"a multilock that tries once says where it has failed",
          a_multilock_that_tries_once_says_where_it_has_failed},
         {"of leases so many have to go, and none is the next",

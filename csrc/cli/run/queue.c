@@ -244,12 +244,11 @@ static bool is_single_try(const struct run_options *options) {
     return options->nonblock || options->wait == 0;
 }
 
-/* The end of the wait. A single try ends when the servers have answered. */
+/* The end of the wait. Of a single try it does not count: that ends when the servers have
+ * answered. */
 static zkl_nanos deadline_of(const struct session *session) {
-    const struct run_options *options = &session->run->options;
-    if (is_single_try(options))
-        return cli_connection_deadline(&session->connection);
-    return options->wait < 0 ? ZKL_NEVER : zkl_clock_after(session->queued, options->wait);
+    const double wait = session->run->options.wait;
+    return wait < 0 ? ZKL_NEVER : zkl_clock_after(session->queued, wait);
 }
 
 static bool join(struct session *session) {
@@ -304,26 +303,29 @@ static void await_grant(struct session *session) {
                         zkl_clock_seconds(zkl_now() - began));
 }
 
-/* The path of those given that was not free. */
-static const char *busy_path(const struct session *session) {
+/* Of several paths that were not free together within a short time, it may not be known which one
+ * was not. */
+static void end_busy(struct session *session) {
+    const struct run_options *options = &session->run->options;
+    char within[64] = "";
     zkl_front front = ZKL_FRONT_DEFAULTS;
-    zkl_front_of(session->contender, &front);
-    return session->run->options.paths[front.path];
+    const bool known = zkl_front_of(session->contender, &front) || options->count == 1;
+    if (!is_single_try(options))
+        snprintf(within, sizeof within, " was not free within %g s", options->wait);
+    cli_page_end(session->page, (int)options->conflict_code, "busy", "busy: %s%s%s",
+                 CLI_SHOWN(options->paths[front.path]), known ? "" : ", or another of the paths,",
+                 within);
 }
 
 static void end_failed(struct session *session) {
-    char why[ZKL_SHORTAGE_TEXT], within[64] = "";
-    const struct run_options *options = &session->run->options;
+    char why[ZKL_SHORTAGE_TEXT];
     const zkl_status status = session->status;
     const bool short_of =
         status == ZKL_TOO_BIG && zkl_shortage_text(session->contender, why, sizeof why);
-    if (!is_single_try(options))
-        snprintf(within, sizeof within, " was not free within %g s", options->wait);
     if (status == ZKL_DISCONNECTED)
         end_without_servers(session, status, "the wait ended without a connection");
     else if (status == ZKL_TIMEOUT)
-        cli_page_end(session->page, (int)options->conflict_code, "busy", "busy: %s%s",
-                     CLI_SHOWN(busy_path(session)), within);
+        end_busy(session);
     else
         cli_page_end(session->page, cli_exit_code(status), "error", "%s: %s%s%s",
                      zkl_status_text(status), session->run->shown, short_of ? ": " : "",
