@@ -99,6 +99,22 @@ describe("zklock run #once", function()
       .. "/path, or another of the paths, was not free within 0.1 s\n" }, ended)
   end)
 
+  it("begins a single try anew when its connection breaks #carried", function()
+    local other, held, proxy = here.path .. "-free", here.path, here:proxy()
+    holder()
+    for _, option in ipairs { "-n", "--wait=0" } do
+      for _, verb in ipairs { "cut_before", "lose_reply" } do
+        for _, op in ipairs { "create2", "getChildren2" } do
+          for path, code in pairs { [other] = 0, [held] = 1 } do
+            proxy[verb](proxy, op)
+            local ended = command.run { "run", "-z", proxy.hosts, option, path, "true" }
+            assert.equal(code, ended.code, ("%s %s %s: %s"):format(option, verb, op, ended.err))
+          end
+        end
+      end
+    end
+  end)
+
   it("with --verbose says how many permits are taken, and that there is no server", function()
     local one, proxy = holder("--permits", "1"), here:proxy()
     local waiter = here:closes(command.start { "run", "-z", proxy.hosts, "--verbose", "--permits", "1", here.path,

@@ -240,6 +240,8 @@ static void waiting_end(struct session *session) {
 
 /* ---- the line ---- */
 
+#define TRY_PAUSE (ZKL_SECOND / 10) /* between two tries at most */
+
 static bool is_single_try(const struct run_options *options) {
     return options->nonblock || options->wait == 0;
 }
@@ -351,13 +353,26 @@ static bool ask_front(struct session *session, int grant, zkl_nanos until) {
     return true;
 }
 
-static void give_back(struct session *session) {
-    zkl_release(session->contender);
+static void leave(struct session *session) {
     zkl_drop(session->contender);
     session->contender = NULL;
-    session->granted = session->lost = session->revoked = false;
+    session->granted = session->failed = session->lost = session->revoked = false;
     session->waiting = (struct waiting){.said = ""};
+}
+
+static void give_back(struct session *session) {
+    zkl_release(session->contender);
+    leave(session);
     cli_session_say(session, "zklock was stopped when the lock was granted: it was given back");
+}
+
+/* A single try fails when the connection breaks. It says nothing of the lock then, so for as long
+ * as --connect allows there is another one. */
+static bool is_cut_off(const struct session *session) {
+    const double most = session->run->options.connect;
+    return session->failed && session->status == ZKL_DISCONNECTED &&
+           is_single_try(&session->run->options) && !cli_session_stopped(session) &&
+           zkl_now() < zkl_clock_after(session->queued, most);
 }
 
 /* A run that is stopped does not keep others waiting. When it goes on, it queues anew. */
@@ -365,6 +380,13 @@ static void wait_in_line(struct session *session) {
     session->queued = zkl_now();
     while (join(session)) {
         await_grant(session);
+        if (is_cut_off(session)) {
+            leave(session);
+            cli_session_turn(session, zkl_now() + TRY_PAUSE);
+            if (connect_session(session))
+                continue;
+            return;
+        }
         if (!session->granted || ask_front(session, ++session->grants, zkl_now() + session->grace))
             return;
         give_back(session);
