@@ -40,11 +40,9 @@ static void withdraw(struct session *session) {
     const zkl_nanos end = zkl_now() + CLI_SIGNALLED_MOST;
     const zkl_op op = {.size = sizeof(zkl_op), .kind = ZKL_OP_DELETE, .path = mark, .version = -1};
     snprintf(mark, sizeof mark, "%s/" ZKL_ONCE_NODE, session->run->options.paths[0]);
-    const uint64_t tag = cli_session_ask(session);
-    zkl_node_request *request =
-        zkl_node_do_all(session->connection.client, &op, 1, session->contender, tag, end, false);
-    if (request)
-        cli_session_await(session, end, false);
+    zkl_node_request *request = zkl_node_do_all(session->connection.client, &op, 1,
+                                                session->contender, CLI_QUESTION, end, false);
+    cli_session_answer(session, request, CLI_SIGNALLED_MOST);
     zkl_node_request_drop(request);
 }
 
@@ -67,8 +65,7 @@ bool cli_every_begin(struct session *session) {
         return false;
     const bool writes = options->mark == RUN_MARK_BEFORE;
     atomic_store(&session->page->marking, writes);
-    const uint64_t tag = cli_session_ask(session);
-    zkl_once *once = zkl_once_ask(session->contender, options->every, writes, tag,
+    zkl_once *once = zkl_once_ask(session->contender, options->every, writes, CLI_QUESTION,
                                   cli_connection_deadline(&session->connection));
     const zkl_status status = cli_session_answer(session, once, writes ? CLI_SIGNALLED_MOST : 0);
     const double left = once && session->answered ? zkl_once_left(once) : 0;
@@ -86,9 +83,8 @@ bool cli_every_begin(struct session *session) {
 bool cli_every_finish(struct session *session) {
     if (session->run->options.mark != RUN_MARK_AFTER || !cli_page_has_succeeded(session->page))
         return true;
-    const uint64_t tag = cli_session_ask(session);
-    zkl_once *once =
-        zkl_once_mark(session->contender, tag, cli_connection_deadline(&session->connection));
+    zkl_once *once = zkl_once_mark(session->contender, CLI_QUESTION,
+                                   cli_connection_deadline(&session->connection));
     const zkl_status status = cli_session_answer(session, once, CLI_SIGNALLED_MOST);
     const bool stopped = once && !session->answered;
     zkl_once_drop(once);

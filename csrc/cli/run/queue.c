@@ -49,8 +49,7 @@ static void end_without_servers(struct session *session, zkl_status status, cons
 static bool connect_session(struct session *session) {
     char what[64];
     const zkl_nanos deadline = cli_connection_deadline(&session->connection);
-    const uint64_t tag = cli_session_ask(session);
-    zkl_query *query = zkl_query_session(session->connection.client, tag, deadline);
+    zkl_query *query = zkl_query_session(session->connection.client, CLI_QUESTION, deadline);
     const zkl_status status = cli_session_answer(session, query, 0);
     zkl_query_drop(query);
     if (cli_session_stopped(session))
@@ -108,11 +107,12 @@ static bool look(struct session *session, const char *path) {
     cli_connection *connection = &session->connection;
     const zkl_nanos deadline = cli_connection_deadline(&session->connection);
     const zkl_op list = {.size = sizeof(zkl_op), .kind = ZKL_OP_CHILDREN, .path = path};
-    const uint64_t tag = cli_session_ask(session);
     zkl_node_request_drop(connection->request);
-    connection->request = path ? zkl_node_do(connection->client, &list, tag, deadline, false)
-                               : zkl_node_sync(connection->client, tag, deadline, false);
-    return connection->request && cli_session_await(session, ZKL_NEVER, true);
+    connection->request =
+        path ? zkl_node_do(connection->client, &list, CLI_QUESTION, deadline, false)
+             : zkl_node_sync(connection->client, CLI_QUESTION, deadline, false);
+    cli_session_answer(session, connection->request, 0);
+    return session->answered;
 }
 
 /* A list that cannot be read has no names: the acquire says why. */
@@ -208,8 +208,8 @@ static zkl_nanos jitter(void) {
 
 static void ask(struct session *session) {
     zkl_query_drop(session->waiting.query);
-    const uint64_t tag = cli_session_ask(session);
-    session->waiting.query = zkl_query_front(session->contender, tag, zkl_now() + PAUSE);
+    session->answered = false;
+    session->waiting.query = zkl_query_front(session->contender, CLI_QUESTION, zkl_now() + PAUSE);
 }
 
 static zkl_nanos waiting_turn(struct session *session) {

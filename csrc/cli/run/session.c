@@ -147,21 +147,14 @@ void cli_session_turn(struct session *session, zkl_nanos until) {
     see_questions(session);
 }
 
-uint64_t cli_session_ask(struct session *session) {
-    session->answered = false;
-    return CLI_QUESTION;
-}
-
-bool cli_session_await(struct session *session, zkl_nanos until, bool stops) {
-    while (!session->answered && zkl_now() < until && !(stops && cli_session_stopped(session)))
-        cli_session_turn(session, until);
-    return session->answered;
-}
-
 zkl_status cli_session_answer(struct session *session, bool there, zkl_nanos longer) {
+    session->answered = false;
     if (!there)
         return ZKL_NO_MEMORY;
-    const bool answered = cli_session_await(session, ZKL_NEVER, true) ||
-                          cli_session_await(session, zkl_now() + longer, false);
-    return answered ? session->answer : ZKL_TIMEOUT;
+    while (!session->answered && !cli_session_stopped(session))
+        cli_session_turn(session, ZKL_NEVER);
+    const zkl_nanos until = zkl_now() + longer;
+    while (!session->answered && zkl_now() < until)
+        cli_session_turn(session, until);
+    return session->answered ? session->answer : ZKL_TIMEOUT;
 }

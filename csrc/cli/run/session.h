@@ -54,13 +54,8 @@ struct session {
 
 /* Waits until something happens, or until the moment, and sees to it. */
 void cli_session_turn(struct session *session, zkl_nanos until);
-/* The tag of a question that is about to be asked. */
-uint64_t cli_session_ask(struct session *session);
-/* Turns until it is answered. Also until the wait is to end, if it `stops`. Returns whether there
- * is an answer. */
-bool cli_session_await(struct session *session, zkl_nanos until, bool stops);
-/* The answer to the latest question, if it is `there`: else ZKL_NO_MEMORY. A run that is stopped
- * waits so much longer. ZKL_TIMEOUT: there is none. */
+/* Turns until the question with the tag CLI_QUESTION is answered, if it is `there`: else
+ * ZKL_NO_MEMORY. A run that is stopped waits so much longer. ZKL_TIMEOUT: there is no answer. */
 zkl_status cli_session_answer(struct session *session, bool there, zkl_nanos longer);
 /* `longer` for what the servers are to know, although a signal has come. */
 #define CLI_SIGNALLED_MOST (ZKL_SECOND / 2)

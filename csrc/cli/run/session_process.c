@@ -140,8 +140,8 @@ static zkl_nanos flush_until(const struct session *session) {
 }
 
 static zkl_status flush(struct session *session) {
-    const uint64_t tag = cli_session_ask(session);
-    zkl_query *query = zkl_query_flush(session->connection.client, tag, flush_until(session));
+    zkl_query *query =
+        zkl_query_flush(session->connection.client, CLI_QUESTION, flush_until(session));
     const zkl_status status = cli_session_answer(session, query, CLI_SIGNALLED_MOST);
     zkl_query_drop(query);
     return status;
