@@ -20,7 +20,7 @@
 
 #define JUST_STARTED (ZKL_SECOND / 5)
 
-enum { SIGNALS, SESSION, ALARM, DESCRIPTORS };
+enum { SESSION = LOOP_OTHERS, DESCRIPTORS };
 
 struct front {
     struct run *run;
@@ -65,7 +65,7 @@ static void pass_on(struct front *front, const struct signalfd_siginfo *info) {
 
 static void see_signals(struct front *front) {
     struct signalfd_siginfo info;
-    while (read(front->polled[SIGNALS].fd, &info, sizeof info) == (ssize_t)sizeof info)
+    while (read(front->polled[LOOP_SIGNALS].fd, &info, sizeof info) == (ssize_t)sizeof info)
         if (info.ssi_signo == SIGCONT)
             front->progress.shown = false; /* the shell has written on the terminal */
         else if (sigismember(&front->run->signals.heard, (int)info.ssi_signo))
@@ -143,25 +143,22 @@ static zkl_nanos earlier(zkl_nanos one, zkl_nanos other) {
     return one < other ? one : other;
 }
 
-static void alarm_for_next(const struct front *front) {
-    const zkl_nanos duty = earlier(stand_in_at(front), give_up_at(front));
-    cli_alarm_set(front->polled[ALARM].fd, earlier(duty, cli_progress_due(&front->progress)));
-}
-
-static void keep_time(struct front *front) {
+/* Does what is due. Returns when the next is. */
+static zkl_nanos keep_time(struct front *front) {
     const zkl_nanos now = zkl_now();
     if (stand_in_at(front) <= now)
         kill_everything(front, PAGE_LOST);
     else if (give_up_at(front) <= now)
         kill(front->session, SIGKILL);
-    alarm_for_next(front);
+    const zkl_nanos duty = earlier(stand_in_at(front), give_up_at(front));
+    return earlier(duty, cli_progress_due(&front->progress));
 }
 
 static void turn(struct front *front) {
-    keep_time(front);
+    const zkl_nanos next = keep_time(front);
     if (front->session)
-        cli_loop_wait(front->polled, DESCRIPTORS);
-    if (front->polled[ALARM].revents)
+        cli_loop_wait(front->polled, DESCRIPTORS, next);
+    if (front->polled[LOOP_ALARM].revents)
         cli_progress_update(&front->progress);
     see_signals(front);
     see_messages(front);
@@ -237,13 +234,7 @@ static bool start_session(struct front *front) {
 static bool prepare(struct front *front) {
     sigset_t heard = front->run->signals.heard;
     sigaddset(&heard, SIGCONT);
-    if (!start_session(front))
-        return false;
-    const int fds[] = {[SIGNALS] = cli_signals_open(&heard),
-                       [SESSION] = front->run->session,
-                       [ALARM] = cli_alarm_open()};
-    cli_loop_enter(front->polled, fds, DESCRIPTORS);
-    return fds[SIGNALS] >= 0 && fds[ALARM] >= 0;
+    return start_session(front) && cli_loop_open(front->polled, &heard, &front->run->session, 1);
 }
 
 static void live(struct front *front) {

@@ -62,15 +62,6 @@ void cli_signals_give_back(const struct signals *signals) {
     sigprocmask(SIG_SETMASK, &signals->mask, NULL);
 }
 
-int cli_signals_open(const sigset_t *others) {
-    sigset_t set;
-    sigemptyset(&set);
-    if (others)
-        set = *others;
-    sigaddset(&set, SIGCHLD);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 void cli_signals_forget(int fd) {
     struct signalfd_siginfo info;
     while (read(fd, &info, sizeof info) > 0)

@@ -7,25 +7,32 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <time.h>
 
-void cli_loop_enter(struct pollfd *polled, const int *fds, nfds_t count) {
+static int open_signals(const sigset_t *others) {
+    sigset_t set;
+    sigemptyset(&set);
+    if (others)
+        set = *others;
+    sigaddset(&set, SIGCHLD);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+bool cli_loop_open(struct pollfd *polled, const sigset_t *signals, const int *others,
+                   nfds_t count) {
+    polled[LOOP_SIGNALS].fd = open_signals(signals);
+    polled[LOOP_ALARM].fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     for (nfds_t i = 0; i < count; i++)
-        polled[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
+        polled[LOOP_OTHERS + i].fd = others[i];
+    for (nfds_t i = 0; i < LOOP_OTHERS + count; i++)
+        polled[i].events = POLLIN;
+    return polled[LOOP_SIGNALS].fd >= 0 && polled[LOOP_ALARM].fd >= 0;
 }
 
-void cli_loop_wait(struct pollfd *polled, nfds_t count) {
-    while (poll(polled, count, -1) < 0 && errno == EINTR)
-        continue;
-}
-
-int cli_alarm_open(void) {
-    return timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-}
-
-void cli_alarm_set(int alarm, zkl_nanos moment) {
+static void set_alarm(int alarm, zkl_nanos moment) {
     struct itimerspec when = {.it_value = {0}};
     if (moment != ZKL_NEVER) {
         const zkl_nanos at = moment > 0 ? moment : 1; /* zero would disarm it */
@@ -33,6 +40,12 @@ void cli_alarm_set(int alarm, zkl_nanos moment) {
         when.it_value.tv_nsec = (long)(at % ZKL_SECOND);
     }
     timerfd_settime(alarm, TFD_TIMER_ABSTIME, &when, NULL); /* also forgets that it was readable */
+}
+
+void cli_loop_wait(struct pollfd *polled, nfds_t count, zkl_nanos until) {
+    set_alarm(polled[LOOP_ALARM].fd, until);
+    while (poll(polled, count, -1) < 0 && errno == EINTR)
+        continue;
 }
 
 /* ---- channels ---- */

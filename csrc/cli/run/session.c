@@ -108,7 +108,7 @@ static void inherit(struct session *session) {
 /* A stopped watcher cannot end the command in time, so it is killed. */
 static void see_children(struct session *session) {
     int status;
-    cli_signals_forget(session->polled[SESSION_CHILDREN].fd);
+    cli_signals_forget(session->polled[LOOP_SIGNALS].fd);
     if (!session->watcher)
         return;
     const pid_t changed = waitpid(session->watcher, &status, WNOHANG | WUNTRACED);
@@ -139,8 +139,7 @@ static void watch_engine(struct session *session) {
 
 void cli_session_turn(struct session *session, zkl_nanos until) {
     watch_engine(session);
-    cli_alarm_set(session->polled[SESSION_ALARM].fd, until);
-    cli_loop_wait(session->polled, SESSION_FDS);
+    cli_loop_wait(session->polled, SESSION_FDS, until);
     see_channels(session);
     see_children(session);
     see_engine(session);

@@ -11,11 +11,9 @@
 #include <poll.h>
 
 enum {
-    SESSION_ENGINE,
+    SESSION_ENGINE = LOOP_OTHERS,
     SESSION_FRONT,
     SESSION_WATCHER,
-    SESSION_CHILDREN,
-    SESSION_ALARM,
     SESSION_HELD, /* commands ask there for how long the lock is held */
     SESSION_FDS
 };

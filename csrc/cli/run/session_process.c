@@ -217,27 +217,18 @@ static bool prepare(struct session *session) {
     if (cli_reaper_become() || !start_watcher(session))
         return false;
     close(session->run->lifeline);
-    session->run->lifeline = -1;
-    const int fds[] = {[SESSION_ENGINE] = -1,
-                       [SESSION_FRONT] = session->run->front,
-                       [SESSION_WATCHER] = session->watcher_end,
-                       [SESSION_CHILDREN] = cli_signals_open(NULL),
-                       [SESSION_ALARM] = cli_alarm_open(),
-                       [SESSION_HELD] = cli_held_open(session->run->directory)};
-    cli_loop_enter(session->polled, fds, SESSION_FDS);
-    return fds[SESSION_CHILDREN] >= 0 && fds[SESSION_ALARM] >= 0;
+    const int others[] = {-1, session->run->front, session->watcher_end,
+                          cli_held_open(session->run->directory)};
+    return cli_loop_open(session->polled, NULL, others, SESSION_FDS - LOOP_OTHERS);
 }
 
 /* Ends the watcher, which has nothing to do any more. One that is stopped would not hear a
  * message. */
-static void dismiss(struct session *session) {
+static void dismiss(const struct session *session) {
     if (session->watcher)
         kill(session->watcher, SIGKILL);
     while (session->watcher && waitpid(session->watcher, NULL, 0) < 0 && errno == EINTR)
         continue;
-    close(session->watcher_end);
-    close(session->polled[SESSION_CHILDREN].fd);
-    close(session->polled[SESSION_ALARM].fd);
 }
 
 /* Ends the session at the servers, if they are in reach. */
@@ -262,8 +253,7 @@ int cli_session_live(struct run *run) {
     if (session.contender)
         zkl_drop(session.contender);
     hang_up(&session);
-    if (session.watcher_end >= 0)
-        dismiss(&session);
+    dismiss(&session);
     cli_held_remove(run->directory); /* the front does so, too, if it lives */
     if (session.signal)
         _exit(0); /* exit(3) would wait for a second for a session that has not ended */

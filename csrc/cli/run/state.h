@@ -66,10 +66,7 @@ void cli_signals_ignore(void);
 /* For the command, between fork and exec: as it was inherited. */
 void cli_signals_give_back(const struct signals *signals);
 
-/* A descriptor that is readable while SIGCHLD is pending, or one of the others; NULL: none. -1:
- * errno says why. */
-int cli_signals_open(const sigset_t *others);
-/* Takes what is pending there. */
+/* Takes what is pending at the descriptor. */
 void cli_signals_forget(int fd);
 
 /* Ends this process by a signal, without a core. As process 1, or if that fails, it exits with 128
@@ -86,19 +83,17 @@ void cli_terminal_read(struct terminal *terminal);
 /* Puts foreground and settings back, if the run began in the foreground. Blocks SIGTTOU. */
 void cli_terminal_restore(const struct terminal *terminal);
 
-/* ---- loop.c: what a process waits for: descriptors, and a moment. An alarm is a descriptor that
- * becomes readable at a moment of the boot clock, which goes on while the machine is suspended: the
- * time-out of poll(2) would sleep through that ---- */
+/* ---- loop.c: what a process waits for: signals, a moment, and others' descriptors. The alarm is a
+ * descriptor that becomes readable at a moment of the boot clock, which goes on while the machine
+ * is suspended: the time-out of poll(2) would sleep through that ---- */
 
-/* Enters the descriptors, each to be waited for until it is readable; -1: none. */
-void cli_loop_enter(struct pollfd *polled, const int *fds, nfds_t count);
-/* Waits until one of them is ready, whatever signals come. */
-void cli_loop_wait(struct pollfd *polled, nfds_t count);
+enum { LOOP_SIGNALS, LOOP_ALARM, LOOP_OTHERS };
 
-/* -1: errno says why. */
-int cli_alarm_open(void);
-/* Readable from then on, and not before. ZKL_NEVER: never. */
-void cli_alarm_set(int alarm, zkl_nanos moment);
+/* Opens LOOP_SIGNALS, readable while SIGCHLD or one of `signals`, or NULL, is pending, and
+ * LOOP_ALARM; behind them stand the others; -1: none. false: errno says why. */
+bool cli_loop_open(struct pollfd *polled, const sigset_t *signals, const int *others, nfds_t count);
+/* Waits until one of all of them is ready, whatever signals come, or until the moment. */
+void cli_loop_wait(struct pollfd *polled, nfds_t count, zkl_nanos until);
 
 /* ---- progress.c: the line on the terminal that says what a run waits for. The front updates it in
  * place, once a second, while it is in the foreground ---- */

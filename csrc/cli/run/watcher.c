@@ -12,7 +12,7 @@
 
 #define SESSION_PATIENCE 10000 /* milliseconds, for a session that releases */
 
-enum { CHILDREN, SESSION, LIFELINE, ALARM, DESCRIPTORS };
+enum { SESSION = LOOP_OTHERS, LIFELINE, DESCRIPTORS };
 
 struct watcher {
     struct run *run;
@@ -95,20 +95,20 @@ static zkl_nanos kill_at(const struct watcher *watcher) {
     return patience < loss ? patience : loss;
 }
 
-/* Does what is due, and sets the alarm for the next. */
-static void keep_time(struct watcher *watcher) {
+/* Does what is due. Returns when the next is. */
+static zkl_nanos keep_time(struct watcher *watcher) {
     const int phase = atomic_load(&watcher->page->phase);
     if (phase < PAGE_RUNNING || watcher->done)
-        return;
+        return ZKL_NEVER;
     const zkl_nanos now = zkl_now();
     if (kill_at(watcher) <= now) {
         kill_everything(watcher, PAGE_LOST);
-        return;
+        return ZKL_NEVER;
     }
     if (ask_at(watcher) <= now)
         ask(watcher);
     const zkl_nanos first = ask_at(watcher), second = kill_at(watcher);
-    cli_alarm_set(watcher->polled[ALARM].fd, first < second ? first : second);
+    return first < second ? first : second;
 }
 
 static void another_died(struct watcher *watcher, enum page_reason who) {
@@ -131,15 +131,6 @@ static void hear(void *ctx, const struct channel_message *message) {
         cli_command_signal(watcher->run, message->value);
 }
 
-static bool prepare(struct watcher *watcher) {
-    const int fds[] = {[CHILDREN] = cli_signals_open(NULL),
-                       [SESSION] = watcher->run->session,
-                       [LIFELINE] = watcher->run->lifeline,
-                       [ALARM] = cli_alarm_open()};
-    cli_loop_enter(watcher->polled, fds, DESCRIPTORS);
-    return fds[CHILDREN] >= 0 && fds[ALARM] >= 0;
-}
-
 /* The session removes the files of the run, and ends this process, unless it is dead. Its channel
  * ends then. The front removes them, too, but may be killed before. */
 static void clean_up(struct watcher *watcher) {
@@ -153,18 +144,18 @@ void cli_watcher_live(struct run *run) {
     struct watcher watcher = {.run = run, .page = run->page};
     setpgid(0, 0);
     cli_signals_ignore();
-    if (cli_reaper_become() || !prepare(&watcher))
+    if (cli_reaper_become() ||
+        !cli_loop_open(watcher.polled, NULL, (const int[]){run->session, run->lifeline}, 2))
         return; /* the session sees that it is gone */
-    while (!watcher.done) {
-        cli_loop_wait(watcher.polled, DESCRIPTORS);
+    for (zkl_nanos next = ZKL_NEVER; !watcher.done; next = keep_time(&watcher)) {
+        cli_loop_wait(watcher.polled, DESCRIPTORS, next);
         if (watcher.polled[LIFELINE].revents)
             another_died(&watcher, PAGE_FRONT);
         if (!watcher.done && !cli_channel_hear(run->session, hear, &watcher) && !watcher.done)
             another_died(&watcher, PAGE_SESSION);
-        cli_signals_forget(watcher.polled[CHILDREN].fd);
+        cli_signals_forget(watcher.polled[LOOP_SIGNALS].fd);
         if (!watcher.done)
             count(&watcher);
-        keep_time(&watcher);
     }
     clean_up(&watcher);
 }
