@@ -74,15 +74,6 @@ static void see_signals(struct front *front) {
 
 /* ---- the session ---- */
 
-static void ended(pid_t child, int status, void *ctx) {
-    struct front *front = ctx;
-    if (child == front->session) {
-        front->session = 0;
-        front->killed = WIFSIGNALED(status);
-    }
-    cli_page_reaped(front->page, child, status);
-}
-
 /* As process 1 of a container, the front has children that it has not started. */
 static void see_children(struct front *front) {
     const int how = WNOHANG | WUNTRACED | WCONTINUED;
@@ -90,9 +81,12 @@ static void see_children(struct front *front) {
     for (pid_t child; (child = waitpid(-1, &status, how)) > 0;) {
         const bool lives = WIFSTOPPED(status) || WIFCONTINUED(status);
         if (!lives)
-            ended(child, status, front);
-        else if (child == front->session)
-            front->stopped = WIFSTOPPED(status);
+            cli_page_reaped(front->page, child, status);
+        if (child != front->session)
+            continue;
+        front->stopped = WIFSTOPPED(status);
+        front->killed = WIFSIGNALED(status);
+        front->session = lives ? child : 0;
     }
 }
 
@@ -117,7 +111,8 @@ static void see_messages(struct front *front) {
 /* Everything below the front dies, the session included. */
 static void kill_everything(struct front *front, enum page_reason reason) {
     atomic_store(&front->page->left, true);
-    cli_reaper_end(front->page, reason, ended, front);
+    cli_reaper_end(front->page, reason);
+    front->session = 0;
 }
 
 /* When a session that is stopped has had its chance. */
@@ -178,7 +173,7 @@ static void end_without_session(struct front *front) {
     if (cli_page_occupied(page))
         kill_everything(front, PAGE_SESSION);
     if (atomic_load(&page->phase) == PAGE_QUEUED) {
-        cli_reaper_kill_all(page, ended, front); /* the watcher, which has nothing to do */
+        cli_reaper_kill_all(page); /* the watcher, which has nothing to do */
         if (front->signal)
             cli_page_end_signal(page, front->signal, "signal");
         else if (atomic_load(&page->marking))

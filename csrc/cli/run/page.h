@@ -112,25 +112,21 @@ const char *cli_reaper_become(void);
 /* Does this process have a child, dead or alive? */
 bool cli_reaper_has_children(void);
 
-/* Called for each child that is reaped. */
-typedef void reaper_ended(pid_t child, int status, void *ctx);
-
-/* Reaps each child that has ended. false: there was none. */
-bool cli_reaper_reap(reaper_ended *ended, void *ctx);
+/* Reaps each child that has ended; the page keeps the command's status. false: there was none. */
+bool cli_reaper_reap(struct page *page);
 
 /* Sends a signal to every descendant. */
 void cli_reaper_signal(int signal);
 
 /* Kills until no descendant is left, and reaps them. A descendant that this process may not signal,
  * or that does not die, is reported on stderr, with what that means for the lock: once for the
- * whole run, and again when that changes. Then the function waits for its end. `ended` may be
- * NULL. */
-void cli_reaper_kill_all(struct page *page, reaper_ended *ended, void *ctx);
+ * whole run, and again when that changes. Then the function waits for its end. */
+void cli_reaper_kill_all(struct page *page);
 
 /* Ends everything below this process, whichever of the three it is. The order: the page says why,
  * and that zklock ends the command, so whoever finds a process killed knows it; then everything is
  * killed, and reaped; then the phase is EMPTY, so whoever sees that knows that no descendant
  * lives. A process that outlives the session process has said so in the page before. */
-void cli_reaper_end(struct page *page, enum page_reason reason, reaper_ended *ended, void *ctx);
+void cli_reaper_end(struct page *page, enum page_reason reason);
 
 #endif

@@ -16,14 +16,19 @@
 
 /* ---- to connect ---- */
 
+/* From 0 to 1. */
+static double chance(void) {
+    uint32_t drawn = 0;
+    if (getrandom(&drawn, sizeof drawn, 0) != (ssize_t)sizeof drawn)
+        drawn = (uint32_t)zkl_now();
+    return (double)drawn / UINT32_MAX;
+}
+
 static bool splay(struct session *session) {
-    if (session->run->options.splay <= 0)
+    const double most = session->run->options.splay;
+    if (most <= 0)
         return true;
-    uint32_t chance = 0;
-    if (getrandom(&chance, sizeof chance, 0) != (ssize_t)sizeof chance)
-        chance = (uint32_t)zkl_now();
-    const double part = (double)chance / UINT32_MAX;
-    const zkl_nanos until = zkl_clock_after(zkl_now(), session->run->options.splay * part);
+    const zkl_nanos until = zkl_clock_after(zkl_now(), most * chance());
     while (zkl_now() < until && !cli_session_stopped(session))
         cli_session_turn(session, until);
     return !cli_session_stopped(session);
@@ -151,8 +156,7 @@ static bool is_below_own(struct session *session) {
 /* ---- what is said of the wait ---- */
 
 #define FIRST_PAUSE (ZKL_SECOND / 2) /* a short wait says nothing */
-#define PAUSE (5 * ZKL_SECOND)
-#define JITTER ZKL_SECOND
+#define PAUSE (5 * ZKL_SECOND)       /* a second more or less, by chance */
 
 static void say(struct session *session, const char *text) {
     struct waiting *waiting = &session->waiting;
@@ -199,13 +203,6 @@ static void say_front(struct session *session) {
     say(session, text);
 }
 
-static zkl_nanos jitter(void) {
-    uint32_t chance = 0;
-    if (getrandom(&chance, sizeof chance, 0) != (ssize_t)sizeof chance)
-        return 0;
-    return (zkl_nanos)(chance % 1024) * (2 * JITTER / 1024) - JITTER;
-}
-
 static void ask(struct session *session) {
     zkl_query_drop(session->waiting.query);
     session->answered = false;
@@ -224,7 +221,7 @@ static zkl_nanos waiting_turn(struct session *session) {
     if (!waiting->next)
         waiting->next = now + FIRST_PAUSE;
     if (now >= waiting->next) {
-        waiting->next = now + PAUSE + jitter();
+        waiting->next = zkl_clock_after(now + PAUSE - ZKL_SECOND, 2 * chance());
         if (session->cut_off)
             say_no_server(session);
         else

@@ -77,12 +77,11 @@ bool cli_reaper_has_children(void) {
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-bool cli_reaper_reap(reaper_ended *ended, void *ctx) {
+bool cli_reaper_reap(struct page *page) {
     int status;
     bool any = false;
     for (pid_t child; (child = waitpid(-1, &status, WNOHANG)) > 0; any = true)
-        if (ended)
-            ended(child, status, ctx);
+        cli_page_reaped(page, child, status);
     return any;
 }
 
@@ -183,12 +182,12 @@ static pid_t kill_round(const struct page *page) {
     return walk.refused;
 }
 
-void cli_reaper_kill_all(struct page *page, reaper_ended *ended, void *ctx) {
+void cli_reaper_kill_all(struct page *page) {
     zkl_nanos latest = zkl_now(), pause = PAUSE_LEAST;
     for (;;) {
         atomic_store(&page->killing, zkl_now());
         const pid_t refused = kill_round(page);
-        const bool progress = cli_reaper_reap(ended, ctx);
+        const bool progress = cli_reaper_reap(page);
         if (!cli_reaper_has_children())
             return;
         if (progress)
@@ -200,8 +199,8 @@ void cli_reaper_kill_all(struct page *page, reaper_ended *ended, void *ctx) {
     }
 }
 
-void cli_reaper_end(struct page *page, enum page_reason reason, reaper_ended *ended, void *ctx) {
+void cli_reaper_end(struct page *page, enum page_reason reason) {
     cli_page_condemn(page, reason);
-    cli_reaper_kill_all(page, ended, ctx);
+    cli_reaper_kill_all(page);
     cli_page_advance(page, PAGE_EMPTY);
 }

@@ -92,19 +92,6 @@ static void see_channels(struct session *session) {
         session->polled[SESSION_WATCHER].fd = -1;
 }
 
-static void ended(pid_t child, int status, void *ctx) {
-    struct session *session = ctx;
-    if (child == session->watcher)
-        session->watcher = 0;
-    cli_page_reaped(session->page, child, status);
-}
-
-/* The watcher has ended, so its children are ours. */
-static void inherit(struct session *session) {
-    if (cli_page_occupied(session->page))
-        cli_reaper_end(session->page, PAGE_WATCHER, ended, session);
-}
-
 /* A stopped watcher cannot end the command in time, so it is killed. */
 static void see_children(struct session *session) {
     int status;
@@ -119,7 +106,8 @@ static void see_children(struct session *session) {
         return;
     }
     session->watcher = 0;
-    inherit(session);
+    if (cli_page_occupied(session->page)) /* the children of the watcher are ours now */
+        cli_reaper_end(session->page, PAGE_WATCHER);
 }
 
 static void see_questions(struct session *session) {

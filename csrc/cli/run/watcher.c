@@ -28,16 +28,12 @@ static void finish(struct watcher *watcher) {
     watcher->done = true;
 }
 
-static void ended(pid_t child, int status, void *ctx) {
-    cli_page_reaped(ctx, child, status);
-}
-
 /* Reaps, and finds out whether the run is over. */
 static void count(struct watcher *watcher) {
     struct page *page = watcher->page;
     if (atomic_load(&page->phase) < PAGE_RUNNING)
         return;
-    cli_reaper_reap(ended, page);
+    cli_reaper_reap(page);
     const bool over = !cli_reaper_has_children() ||
                       (watcher->run->options.close && atomic_load(&page->phase) == PAGE_REAPED);
     if (over)
@@ -45,7 +41,7 @@ static void count(struct watcher *watcher) {
 }
 
 static void kill_everything(struct watcher *watcher, enum page_reason reason) {
-    cli_reaper_end(watcher->page, reason, ended, watcher->page);
+    cli_reaper_end(watcher->page, reason);
     finish(watcher);
 }
 
