@@ -178,7 +178,7 @@ static const char help[] =
     "exit codes: 0 held, 75 not held, 69 no server within a second, 77 the nodes cannot\n"
     "be read\n";
 
-static const cli_syntax syntax = {.help = help, .local = true};
+static const cli_syntax syntax = {.help = help, .arguments = "no argument", .local = true};
 
 static int refuse(const char *reason) {
     cli_complain("%s", reason);
@@ -219,9 +219,6 @@ int cli_held(int argc, char **argv) {
     double left;
     if (!cli_options_read(&options, NULL))
         return options.code;
-    const int code = cli_options_expect(&options, 0, 0, "no argument");
-    if (code)
-        return code;
     const char *directory = getenv("ZKLOCK_RUN");
     if (!directory && !getenv("ZKLOCK_NODE"))
         return refuse("not held: no zklock run above this process (ZKLOCK_RUN is not set)");

@@ -30,7 +30,8 @@ static const cli_option check_table[] = {
     {.name = NULL},
 };
 
-static const cli_syntax check_syntax = {.table = check_table, .help = check_help};
+static const cli_syntax check_syntax = {
+    .table = check_table, .help = check_help, .arguments = "PATH TOKEN", .least = 2, .most = 2};
 
 static int check(cli_connection *connection, const char *path, void *to) {
     const wanted *w = to;
@@ -48,9 +49,7 @@ int cli_check(int argc, char **argv) {
     cli_options options = cli_options_of(argc, argv, &check_syntax, CLI_CONNECT);
     if (!cli_options_read(&options, &w))
         return options.code;
-    int code = cli_options_expect(&options, 2, 2, "PATH TOKEN");
-    if (code == 0)
-        code = cli_number_whole_of("TOKEN", argv[optind + 1], 0, INT64_MAX, &w.token);
+    const int code = cli_number_whole_of("TOKEN", argv[optind + 1], 0, INT64_MAX, &w.token);
     if (code)
         return code;
     if (w.wait > 0) {
@@ -69,7 +68,8 @@ static const char revoke_help[] =
     "does so if it runs with --revocable. Exits 1 if nobody holds.\n"
     "\n" CLI_OPTIONS_HELP;
 
-static const cli_syntax revoke_syntax = {.help = revoke_help};
+static const cli_syntax revoke_syntax = {
+    .help = revoke_help, .arguments = "PATH", .least = 1, .most = 1};
 
 static zkl_status ask(cli_connection *connection, const char *path, bool leases, size_t *asked) {
     zkl_query *query = zkl_query_revoke(connection->client, path, leases, CLI_QUESTION,
@@ -100,8 +100,7 @@ static int revoke(cli_connection *connection, const char *path, void *to) {
 
 int cli_revoke(int argc, char **argv) {
     cli_options options = cli_options_of(argc, argv, &revoke_syntax, CLI_CONNECT);
-    if (!cli_options_read(&options, NULL))
-        return options.code;
-    const int code = cli_options_expect(&options, 1, 1, "PATH");
-    return code ? code : cli_connected(&options, argv[optind], ZKL_PATH_LOCK, revoke, NULL);
+    return cli_options_read(&options, NULL)
+               ? cli_connected(&options, argv[optind], ZKL_PATH_LOCK, revoke, NULL)
+               : options.code;
 }

@@ -134,6 +134,13 @@ static void name_latest(char name[NAME], int value, const char *word) {
         snprintf(name, NAME, "-%c", value);
 }
 
+static bool are_there(cli_options *options) {
+    const cli_syntax *syntax = options->syntax;
+    if (syntax->arguments)
+        options->code = cli_options_expect(options, syntax->least, syntax->most, syntax->arguments);
+    return options->code == 0;
+}
+
 bool cli_options_read(cli_options *options, void *to) {
     const grammar all = grammar_of(options->syntax);
     opterr = 0;
@@ -143,7 +150,7 @@ bool cli_options_read(cli_options *options, void *to) {
         const int before = optind;
         const int value = getopt_long(options->argc, options->argv, all.letters, all.names, &word);
         if (value == -1)
-            return true;
+            return are_there(options);
         const int row = row_of(&all, value);
         name_latest(name, value, word < 0 ? NULL : all.names[word].name);
         if (row < 0) /* getopt stays at a word with more letters */

@@ -56,7 +56,9 @@ typedef struct cli_option {
 typedef struct cli_syntax {
     const cli_option *table; /* NULL: it has no options of its own */
     const char *help;
-    bool first; /* options end at the first argument */
+    const char *arguments; /* cli_options_read expects them; NULL: the subcommand does */
+    int least, most;       /* so many of them */
+    bool first;            /* options end at the first argument */
     bool local; /* it asks no server: of the common options it has --help and --version alone */
 } cli_syntax;
 

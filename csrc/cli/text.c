@@ -70,10 +70,6 @@ char *cli_text_shown(const char *bytes, size_t length) {
     return show(bytes, length, (zkl_text_kept){.utf8 = is_utf8()});
 }
 
-char *cli_text_shown_lines(const char *bytes, size_t length) {
-    return show(bytes, length, (zkl_text_kept){.utf8 = is_utf8(), .lines = true});
-}
-
 char *cli_text_spelled(const char *bytes, size_t length) {
     return show(bytes, length, (zkl_text_kept){.utf8 = true});
 }
@@ -280,7 +276,7 @@ void cli_output_data(const char *data, size_t length) {
         fwrite(data, 1, length, stdout);
         return;
     }
-    char *shown = cli_text_shown_lines(data, length);
+    char *shown = show(data, length, (zkl_text_kept){.utf8 = is_utf8(), .lines = true});
     fputs(shown, stdout);
     if (length > 0 && data[length - 1] != '\n')
         putchar('\n');

@@ -29,9 +29,6 @@ void cli_memory_wipe(char *secret);
  * and libsmartcols loops for ever over it. */
 char *cli_text_shown(const char *bytes, size_t length);
 
-/* The same, but newlines and tabs stay: for data of several lines. */
-char *cli_text_shown_lines(const char *bytes, size_t length);
-
 /* For programs: UTF-8, whatever the locale. */
 char *cli_text_spelled(const char *bytes, size_t length);
 

@@ -194,6 +194,7 @@ static void keeps_the_first_reason(void) {
 }
 
 /* Whoever sees that the run is over finds no descendant. */
+/* Whoever sees that the run is over finds no descendant. */
 static void is_over_when_nobody_is_left(void) {
     start(0);
     start_daemon();

@@ -24,7 +24,7 @@ static const char help[] =
     "it also looks at that lock, and acquires and releases it for a moment.\n"
     "\n" CLI_OPTIONS_HELP;
 
-static const cli_syntax syntax = {.help = help};
+static const cli_syntax syntax = {.help = help, .arguments = "[PATH]", .most = 1};
 
 /* ---- what needs no server ---- */
 
@@ -327,12 +327,9 @@ int cli_doctor(int argc, char **argv) {
     cli_options options = cli_options_of(argc, argv, &syntax, CONNECT);
     if (!cli_options_read(&options, NULL))
         return options.code;
-    int code = cli_options_expect(&options, 0, 1, "[PATH]");
-    if (code)
-        return code;
     cli_patient patient = {.path = argv[optind], /* NULL at the end */
                            .connection = {.seconds = options.connect}};
-    code = cli_settings_read(&patient.settings, options.hosts, options.config);
+    int code = cli_settings_read(&patient.settings, options.hosts, options.config);
     if (code == 0 && patient.path)
         code = cli_path_check("PATH", patient.path, patient.settings.hosts, ZKL_PATH_LOCK);
     if (code == 0)

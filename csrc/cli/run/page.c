@@ -114,12 +114,6 @@ void cli_page_end_command(struct page *page, const char *shown) {
 
 /* ---- who kills ---- */
 
-enum page_fate cli_page_fate(const struct page *page) {
-    if (atomic_load(&page->until) <= zkl_now())
-        return PAGE_GONE;
-    return atomic_load(&page->left) ? PAGE_EXPIRING : PAGE_KEPT;
-}
-
 zkl_nanos cli_page_killed_until(const struct page *page) {
     const zkl_nanos killing = atomic_load(&page->killing);
     return killing ? killing + KILLING_MOST : 0;

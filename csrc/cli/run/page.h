@@ -28,14 +28,6 @@ enum page_reason {
     PAGE_WATCHER  /* the watcher process was killed or stopped */
 };
 
-/* The lock, while a descendant lives that cannot be killed. */
-enum page_fate {
-    PAGE_UNKNOWN,
-    PAGE_KEPT,     /* until the descendant ends */
-    PAGE_EXPIRING, /* until the servers end the session */
-    PAGE_GONE
-};
-
 /* How the run ends. The session writes it before it exits, or the front in its place. */
 enum page_outcome { PAGE_NO_OUTCOME, PAGE_EXIT, PAGE_SIGNAL };
 #define PAGE_TEXT 1024
@@ -50,7 +42,7 @@ struct page {
     atomic_bool ended;   /* zklock has sent TERM or KILL for the reason */
     atomic_bool marking; /* with `--mark before`: the mark was asked for */
     atomic_bool left;    /* the session process is dead: nobody renews `until` */
-    atomic_int said;     /* enum page_fate: reported with a descendant that cannot be killed */
+    atomic_int said;     /* of a descendant that cannot be killed: an index (reaper.c) */
     atomic_int command;  /* process id of the command */
     atomic_int status;   /* of waitpid */
     atomic_int failed;   /* errno of the fork that failed */
@@ -94,7 +86,6 @@ bool cli_page_has_succeeded(const struct page *page);
 
 /* Is there a command, or may there be, whose descendants must die before the lock is given up? */
 bool cli_page_occupied(const struct page *page);
-enum page_fate cli_page_fate(const struct page *page);
 /* Until when the other processes leave the killing to the one that has begun it: they go on with it
  * if that one is stopped. 0: none has begun. */
 zkl_nanos cli_page_killed_until(const struct page *page);

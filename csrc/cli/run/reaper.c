@@ -124,15 +124,16 @@ static void pause_for(zkl_nanos pause) {
 
 /* Once for each of the three. */
 static void say(struct page *page, pid_t refused) {
+    enum { KEPT = 1, EXPIRING, GONE };
     static const char *const means[] = {
-        [PAGE_UNKNOWN] = "",
-        [PAGE_KEPT] = "zklock keeps the lock until it ends",
-        [PAGE_EXPIRING] = "others can have the lock when the session of zklock has expired",
-        [PAGE_GONE] = "the lock is lost, and others can have it",
+        [KEPT] = "zklock keeps the lock until it ends",
+        [EXPIRING] = "others can have the lock when the session of zklock has expired",
+        [GONE] = "the lock is lost, and others can have it",
     };
-    const enum page_fate fate = cli_page_fate(page);
+    const bool gone = atomic_load(&page->until) <= zkl_now();
+    const int fate = gone ? GONE : atomic_load(&page->left) ? EXPIRING : KEPT;
     int said = atomic_load(&page->said);
-    if (said >= (int)fate || !atomic_compare_exchange_strong(&page->said, &said, (int)fate))
+    if (said >= fate || !atomic_compare_exchange_strong(&page->said, &said, fate))
         return;
     pid_t pid = refused;
     if (!pid)
