@@ -27,16 +27,23 @@ static void push_first(lua_State *L) {
     lua_getfield(L, SELF, "head");
 }
 
+static bool is_queued(lua_State *L) {
+    lua_getfield(L, ENTRY, "_next");
+    lua_getfield(L, SELF, "tail");
+    const bool queued = lua_toboolean(L, -2) || lua_rawequal(L, ENTRY, -1);
+    lua_pop(L, 2);
+    return queued;
+}
+
 /* fifo:append(entry): adds it at the end, unless it is in the queue. An entry is a table with the
  * fields _next (false) and _number, which belong to the queue; _number counts all entries ever
  * added. */
 static int fifo_append(lua_State *L) {
     enum { TAIL = ENTRY + 1 };
     lua_settop(L, ENTRY);
-    lua_getfield(L, SELF, "tail");
-    lua_getfield(L, ENTRY, "_next");
-    if (lua_toboolean(L, -1) || lua_rawequal(L, ENTRY, TAIL))
+    if (is_queued(L))
         return 0;
+    lua_getfield(L, SELF, "tail");
     lua_getfield(L, SELF, "count");
     lua_pushinteger(L, lua_tointeger(L, -1) + 1);
     set(L, ENTRY, "_number", -1);
@@ -72,12 +79,12 @@ static int fifo_remove(lua_State *L) {
     return 1;
 }
 
-/* fifo:put_back(entry): makes the entry that was removed last the first one again, unless it is */
+/* fifo:put_back(entry): makes an entry that was removed the first one, unless it is in the queue */
 static int fifo_put_back(lua_State *L) {
     lua_settop(L, ENTRY);
-    push_first(L);
-    if (lua_rawequal(L, ENTRY, FIRST))
+    if (is_queued(L))
         return 0;
+    push_first(L);
     set(L, ENTRY, "_next", FIRST);
     set(L, SELF, "head", ENTRY);
     if (!lua_toboolean(L, FIRST))

@@ -348,6 +348,25 @@ describe("a hook that uses the client", function()
     assert.is_true(n > 20)
   end)
 
+  it("leaves a callback where it has queued it, if that is to be put back", function()
+    local fifo, entries = core.fifo(), {}
+    for i = 1, 3 do
+      entries[i] = { _next = false, _number = 0 }
+      fifo:append(entries[i])
+    end
+    assert.is_true(fifo:remove(entries[1]))
+    assert.is_false(fifo:remove(entries[1]))
+    fifo:append(entries[1])
+    for i = 1, 3 do fifo:put_back(entries[i]) end
+    for _, i in ipairs { 2, 3, 1 } do
+      assert.equal(entries[i], fifo:first())
+      assert.is_true(fifo:remove(entries[i]))
+    end
+    assert.is_false(fifo:first())
+    for i = 1, 2 do fifo:put_back(entries[i]) end
+    for _, i in ipairs { 2, 1 } do assert.is_true(fifo:remove(entries[i])) end
+  end)
+
   it("leaves a place with the caller that takes it over while owners are checked", function()
     local lock, relays, n, came = client:mutex(here.path, { fair = false, linger = 1000 }), client.holds.relays, 0
     repeat
