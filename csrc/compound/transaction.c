@@ -149,8 +149,6 @@ static size_t fill(const zkl_compound_lock *lock, zkl_op *ops) {
     for (size_t i = 0; i < lock->count; i++) {
         zkl_contender *part = lock->parts[i];
         ops[i] = zkl_send_new_node(part);
-        if (!ops[i].path)
-            return 0;
         if (part->dispatch.counts)
             ops[count++] = zkl_batch_write(lock->paths[i]);
     }
@@ -184,8 +182,6 @@ static void send_what_is_due(zkl_compound_lock *lock) {
 }
 
 static void free_ops(zkl_op *ops, size_t creates) {
-    for (size_t i = 0; ops && i < creates; i++)
-        free((char *)ops[i].path);
     if (ops && ops[creates].kind == ZKL_OP_CREATE) /* the ops of the mark share one path */
         free((char *)ops[creates].path);
     free(ops);

@@ -256,12 +256,10 @@ static const zkl_line *line_for_mark(const gathering *g) {
     return NULL;
 }
 
-/* false: no memory */
-static bool add(zkl_op *op, zkl_contender *c) {
-    *op = zkl_node_is_none(c->node)
-              ? zkl_send_new_node(c)
-              : (zkl_op){.kind = ZKL_OP_DELETE, .path = zkl_send_path(c), .version = -1};
-    return op->path;
+static zkl_op op_of(zkl_contender *c) {
+    if (zkl_node_is_none(c->node))
+        return zkl_send_new_node(c);
+    return (zkl_op){.kind = ZKL_OP_DELETE, .path = zkl_line_node_path(c), .version = -1};
 }
 
 /* Those that delete come first: in each line a delete goes before the next create. */
@@ -279,20 +277,20 @@ static void add_writes(zkl_op *ops, const gathering *g) {
             ops[n++] = zkl_batch_write(g->members[i]->line->path);
 }
 
+/* false: no memory */
 static bool fill(batch *b, zkl_op *ops, const gathering *g) {
-    bool complete = true;
     for (int rank = DELETES; rank < RANKS; rank++)
-        for (size_t i = 0; complete && i < g->count; i++) {
+        for (size_t i = 0; i < g->count; i++) {
             zkl_contender *c = g->members[i];
             if (rank_of(c) != rank)
                 continue;
-            complete = add(&ops[b->count], c);
+            ops[b->count] = op_of(c);
             b->members[b->count++] = c->receiver.id;
         }
     b->counts = g->counts;
     add_writes(ops + b->count, g);
-    return complete && (!b->marked || zkl_batch_add_mark(b->common->context, b->marked,
-                                                         b->receiver.id, ops + b->count));
+    return !b->marked ||
+           zkl_batch_add_mark(b->common->context, b->marked, b->receiver.id, ops + b->count);
 }
 
 static batch *batch_new(zkl_line_common *common, size_t members, const zkl_line *marked) {
@@ -314,18 +312,19 @@ static batch *batch_new(zkl_line_common *common, size_t members, const zkl_line 
 static int transact(zkl_line_common *common, const gathering *g, const zkl_line *marked) {
     zkl_port *port = common->context->port;
     zkl_op ops[2 * MEMBERS_MOST + ZKL_MARK_OPS];
-    memset(ops, 0, (2 * g->count + ZKL_MARK_OPS) * sizeof *ops);
     batch *b = batch_new(common, g->count, marked);
-    int rc = b && fill(b, ops, g) ? ZOK : ZMARSHALLINGERROR;
-    if (rc == ZOK)
+    int rc = ZMARSHALLINGERROR;
+    if (!b)
+        return rc;
+    if (fill(b, ops, g)) {
         rc = port->call->transact(port, ops, b->count + b->counts + (marked ? ZKL_MARK_OPS : 0),
                                   (zkl_return){b->receiver.id, 0, 0});
-    /* the ops of the mark share one path; those that write have the paths of their lines */
-    for (size_t i = 0; b && i < b->count + (marked ? 1 : 0); i++)
-        free((char *)ops[i].path);
+        if (marked) /* its ops share one path */
+            free((char *)ops[b->count].path);
+    }
     if (rc == ZOK)
         zkl_outbox_sent(&common->outbox, b->receiver.id, zkl_context_now(common->context));
-    else if (b)
+    else
         batch_free(b);
     return rc;
 }

@@ -128,7 +128,7 @@ static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *
         .waits = waits,
         .path = path,
     };
-    zkl_contender *c = malloc(sizeof *c + ZKL_ZNODE_SIZE); /* zkl_line_name_node */
+    zkl_contender *c = malloc(sizeof *c + zkl_line_node_room(line));
     if (!c)
         return NULL;
     *c = (zkl_contender){

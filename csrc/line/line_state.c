@@ -87,12 +87,30 @@ void zkl_line_directory_found(zkl_line *line) {
     line->parents.unheard = ZOK;
 }
 
-void zkl_line_name_node(zkl_contender *c, const char *name) {
-    char *behind = (char *)(c + 1);
+size_t zkl_line_node_room(const zkl_line *line) {
+    return strlen(line->path) + 1 + ZKL_ZNODE_SIZE;
+}
+
+const char *zkl_line_node_path(const zkl_contender *c) {
+    return (const char *)(c + 1);
+}
+
+/* Returns where the name begins. */
+static char *write_path(zkl_contender *c, const char *name) {
     const size_t length = strnlen(name, ZKL_ZNODE_SIZE - 1);
-    memcpy(behind, name, length);
-    behind[length] = '\0';
-    c->name = behind;
+    char *at = stpcpy(stpcpy((char *)(c + 1), c->line->path), "/");
+    memcpy(at, name, length);
+    at[length] = '\0';
+    return at;
+}
+
+const char *zkl_line_ask_node(zkl_contender *c, const char *name) {
+    write_path(c, name);
+    return zkl_line_node_path(c);
+}
+
+void zkl_line_name_node(zkl_contender *c, const char *name) {
+    c->name = write_path(c, name);
 }
 
 void zkl_line_forget_node(zkl_contender *c) {

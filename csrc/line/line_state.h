@@ -122,8 +122,13 @@ void zkl_line_idle(zkl_line *line);
 void zkl_line_create_unknown(zkl_contender *c);
 /* A node of ours was created, so the directory exists, and nothing is wrong with its parents. */
 void zkl_line_directory_found(zkl_line *line);
-/* The servers have made its node of the name that zkl_znode_make wrote: there is room for the rest
- * behind the contender. */
+/* How many bytes stand behind a contender in that line: for the full path of its node. */
+size_t zkl_line_node_room(const zkl_line *line);
+/* The full path of its node: of the one that it has, or asks for. Valid until its next create. */
+const char *zkl_line_node_path(const zkl_contender *c);
+/* Its create asks for a node of that name: returns the full path. */
+const char *zkl_line_ask_node(zkl_contender *c, const char *name);
+/* The servers have made its node: they have appended to that name. */
 void zkl_line_name_node(zkl_contender *c, const char *name);
 /* The contender has no node any more. This forgets everything about the former one. */
 void zkl_line_forget_node(zkl_contender *c);

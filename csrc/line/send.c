@@ -21,10 +21,6 @@
  * comes. */
 #define NEXT 64
 
-char *zkl_send_path(const zkl_contender *c) {
-    return zkl_znode_path(c->line->path, c->name);
-}
-
 /* ---- about a contender's own node ---- */
 
 /* True if the write under which this read was taken is still held. */
@@ -47,7 +43,7 @@ zkl_op zkl_send_new_node(zkl_contender *c) {
     line->list_wanted |= !c->dispatch.counts;
     return (zkl_op){
         .kind = ZKL_OP_CREATE,
-        .path = zkl_znode_path(line->path, name),
+        .path = zkl_line_ask_node(c, name),
         .data = context->identifier,
         .length = strlen(context->identifier),
         .ephemeral = true,
@@ -81,8 +77,7 @@ static void create_alone(zkl_contender *c) {
     c->dispatch.counts = false;
     const zkl_op op = zkl_send_new_node(c);
     const zkl_return back = {c->receiver.id, ZKL_REQUEST_CREATE, 0};
-    note(c, op.path && port->call->perform(port, &op, false, back) == ZOK);
-    free((char *)op.path);
+    note(c, port->call->perform(port, &op, false, back) == ZOK);
 }
 
 /* A contender goes alone after so many batches that others have made fail. */
@@ -162,19 +157,19 @@ void zkl_send_create(zkl_contender *c) {
     create(c);
 }
 
-static bool erase(zkl_line *line, const char *name, zkl_return back) {
+/* NULL: there was no memory for the path. */
+static bool erase(zkl_line *line, const char *path, zkl_return back) {
     zkl_port *port = line->context->port;
-    char *path = zkl_znode_path(line->path, name);
     const zkl_op op = {.kind = ZKL_OP_DELETE, .path = path, .version = -1};
     const bool sent = path && port->call->perform(port, &op, false, back) == ZOK;
-    free(path);
     if (!sent)
         zkl_line_retry_later(line);
     return sent;
 }
 
 static void erase_alone(zkl_contender *c) {
-    note(c, erase(c->line, c->name, (zkl_return){c->receiver.id, ZKL_REQUEST_ERASE, 0}));
+    note(c,
+         erase(c->line, zkl_line_node_path(c), (zkl_return){c->receiver.id, ZKL_REQUEST_ERASE, 0}));
 }
 
 void zkl_send_alone(zkl_contender *c) {
@@ -214,15 +209,21 @@ void zkl_send_erase(zkl_contender *c) {
     zkl_contender_set_node(c, ZKL_NODE_DELETE_DUE);
 }
 
-/* A get, never an exists, which would leave a watch on a node that has gone. */
-static bool get(zkl_line *line, const char *name, bool watch, zkl_return back) {
+/* A get, never an exists, which would leave a watch on a node that has gone. NULL: there was no
+ * memory for the path. */
+static bool get(zkl_line *line, const char *path, bool watch, zkl_return back) {
     zkl_port *port = line->context->port;
-    char *path = zkl_znode_path(line->path, name);
     const zkl_op op = {.kind = ZKL_OP_GET, .path = path};
     const bool sent = path && port->call->perform(port, &op, watch, back) == ZOK;
-    free(path);
     if (!sent)
         zkl_line_retry_later(line);
+    return sent;
+}
+
+static bool get_child(zkl_line *line, const char *name, bool watch, zkl_return back) {
+    char *path = zkl_znode_path(line->path, name);
+    const bool sent = get(line, path, watch, back);
+    free(path);
     return sent;
 }
 
@@ -248,7 +249,8 @@ static void watch_own(zkl_contender *c, zkl_claim claim) {
         do_without_watch(c);
         return;
     }
-    if (!get(c->line, c->name, true, (zkl_return){c->receiver.id, ZKL_REQUEST_WATCH_OWN, 0}))
+    if (!get(c->line, zkl_line_node_path(c), true,
+             (zkl_return){c->receiver.id, ZKL_REQUEST_WATCH_OWN, 0}))
         return;
     zkl_line_set_own_watch(c, ZKL_WATCH_ASKED);
     zkl_polled_remove_own(c);
@@ -280,13 +282,13 @@ void zkl_send_watch_next(const zkl_line *line, const zkl_contender *first) {
 void zkl_send_read_own(zkl_contender *c) {
     if (c->reading)
         return;
-    c->reading =
-        get(c->line, c->name, false, (zkl_return){c->receiver.id, ZKL_REQUEST_READ_OWN, 0});
+    c->reading = get(c->line, zkl_line_node_path(c), false,
+                     (zkl_return){c->receiver.id, ZKL_REQUEST_READ_OWN, 0});
 }
 
 bool zkl_send_candidate(zkl_contender *c, const char *name) {
     const zkl_return back = {c->receiver.id, ZKL_REQUEST_CANDIDATE, c->recovery.candidate};
-    return zkl_context_is_linked(c->context) && get(c->line, name, false, back);
+    return zkl_context_is_linked(c->context) && get_child(c->line, name, false, back);
 }
 
 /* ---- about the line ---- */
@@ -360,7 +362,7 @@ static bool watch_child(zkl_line *line, zkl_child *child, zkl_claim claim) {
     if (child->mine || child->watch == ZKL_WATCH_ASKED || child->watch == ZKL_WATCH_ARMED)
         return true; /* our own nodes need no watch */
     if (!zkl_context_is_linked(line->context) || !may_watch(line, child, claim) ||
-        !get(line, child->name, true, about_child(line, child, ZKL_REQUEST_WATCH_BLOCKER)))
+        !get_child(line, child->name, true, about_child(line, child, ZKL_REQUEST_WATCH_BLOCKER)))
         return false;
     zkl_line_set_child_watch(line, child, ZKL_WATCH_ASKED);
     return true;
@@ -409,5 +411,7 @@ void zkl_send_unwatch_directory(zkl_line *line) {
 /* The answer to a create was lost, or the former session created the node: nothing waits for it any
  * more. The client deletes it and does not take it over. */
 void zkl_send_erase_stray(zkl_line *line, const char *name) {
-    erase(line, name, (zkl_return){line->receiver.id, ZKL_REQUEST_ERASE_STRAY, 0});
+    char *path = zkl_znode_path(line->path, name);
+    erase(line, path, (zkl_return){line->receiver.id, ZKL_REQUEST_ERASE_STRAY, 0});
+    free(path);
 }

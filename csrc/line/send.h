@@ -17,11 +17,8 @@ void zkl_send_create(zkl_contender *c);
 /* Deletes the node, at once or with others. */
 void zkl_send_erase(zkl_contender *c);
 /* For a compound or a batch, which creates the node itself: the create, under a new GUID. Wants a
- * list after it, unless its dispatch counts. The caller frees the path; NULL: no memory. */
+ * list after it, unless its dispatch counts. */
 zkl_op zkl_send_new_node(zkl_contender *c);
-/* For a batch, which deletes the node itself: the node's full path. The caller frees it; NULL: no
- * memory. */
-char *zkl_send_path(const zkl_contender *c);
 /* True if its create or delete has to be a request of its own. */
 bool zkl_send_goes_alone(const zkl_contender *c);
 /* True if a write to the directory, behind its create in one transaction, may show that no other

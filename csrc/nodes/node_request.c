@@ -15,7 +15,6 @@
 #include "port/barrier.h"
 #include "port/receiver.h"
 #include "port/wire.h"
-#include "recipe/znode.h"
 #include "zklock.h"
 
 #include <stdlib.h>
@@ -36,11 +35,8 @@ static bool add_checks(zkl_node_request *e, zkl_op *ops, size_t checks) {
         return false;
     for (; e->checks < checks; e->checks++) {
         const zkl_contender *part = e->ask.held->call->part(e->ask.held, e->checks);
-        ops[e->checks] = (zkl_op){.kind = ZKL_OP_CHECK,
-                                  .path = zkl_znode_path(part->line->path, part->name),
-                                  .version = -1};
-        if (!ops[e->checks].path)
-            return false;
+        ops[e->checks] =
+            (zkl_op){.kind = ZKL_OP_CHECK, .path = zkl_line_node_path(part), .version = -1};
         e->checked[e->checks] = part->receiver.id;
     }
     return true;
@@ -58,8 +54,6 @@ static int transact(zkl_node_request *e, zkl_return back) {
         memcpy(ops + checks, e->ops, e->count * sizeof *ops);
         rc = port->call->transact(port, ops, checks + e->count, back);
     }
-    for (size_t i = 0; ops && i < checks; i++)
-        free((char *)ops[i].path);
     free(ops);
     return rc;
 }
