@@ -342,15 +342,27 @@ void zkl_cancel(zkl_contender *contender) {
     zkl_client_leave(client);
 }
 
+/* locked. Its node is gone, and its line has removed it. */
+static bool is_retired(const zkl_contender *contender) {
+    return contender->tally && !contender->line;
+}
+
+/* Nobody else notices the drop of a retired one, so no step ends there. */
 void zkl_drop(zkl_contender *contender) {
     zkl_client *client = contender ? enter(contender) : NULL;
     if (!client)
         return;
+    const bool retired = is_retired(contender);
     zkl_asks_forget(&client->queries.asks, contender);
     zkl_asks_forget(&client->nodes.asks, contender);
     zkl_asks_forget(&client->onces.asks, contender);
     contender->call->drop(contender);
-    zkl_client_leave(client);
+    if (retired) {
+        zkl_contenders_sweep(&client->lines.common);
+        zkl_client_unlock(client);
+    } else {
+        zkl_client_leave(client);
+    }
     zkl_client_unuse(client);
 }
 

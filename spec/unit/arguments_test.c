@@ -326,6 +326,26 @@ static void a_wait_whose_deadline_has_passed_is_over_at_once(void) {
     zkl_drop(contender);
 }
 
+/* The end of a step explains places that were given up. */
+static bool ends_a_step(zkl_contender *contender) {
+    client.session.doubt[0] = '\0';
+    client.context.given_up++;
+    zkl_drop(contender);
+    CHECK(!client.lines.common.retired.first);
+    return client.session.doubt[0] != '\0';
+}
+
+static void a_drop_that_nobody_else_notices_ends_no_step(void) {
+    zkl_contender *waiter, *gone;
+    const zkl_terms terms = terms_of(ZKL_KIND_LOCK);
+    CHECK_INT(zkl_join(&client, "/a", TAG, &terms, &waiter), ZKL_OK);
+    CHECK_INT(zkl_join(&client, "/a", TAG, &terms, &gone), ZKL_OK);
+    zkl_cancel(gone);
+    CHECK(!ends_a_step(gone));
+    CHECK(ends_a_step(waiter));
+    CHECK_INT(zkl_lines_count(&client.lines), 0);
+}
+
 /* A job's wait is counted apart, and is none of the oldest. */
 static void a_wait_for_a_turn_is_no_wait_of_the_metrics(void) {
     zkl_contender *job, *caller;
@@ -651,6 +671,7 @@ static const check_case cases[] = {
     {"no join takes terms that are none", no_join_takes_terms_that_are_none},
     {"a wait whose deadline has passed is over at once",
      a_wait_whose_deadline_has_passed_is_over_at_once},
+    {"a drop that nobody else notices ends no step", a_drop_that_nobody_else_notices_ends_no_step},
     {"a wait for a turn is no wait of the metrics", a_wait_for_a_turn_is_no_wait_of_the_metrics},
     {"a run is counted with the time of its begin", a_run_is_counted_with_the_time_of_its_begin},
     {"terms with the number of no name are those without a name",
