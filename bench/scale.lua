@@ -138,6 +138,31 @@ local function leave_together(client, count)
   row("  processor time of this process", cpu, "s")
 end
 
+--- Behind so many waiters of another client: a single try, and, in turn, its create and list alone (bench/floor.c).
+local function arrive(count)
+  local others, client = connect(), connect()
+  local line, lock = others:mutex "/bench/go/1", client:mutex "/bench/go/1"
+  for _ = 1, count do line:request(PATIENCE * 10, function() end, {}) end -- each with an owner of its own
+  while #assert(lock:participants(PATIENCE)) < count do others:poll(0.1) end
+  local ours, theirs = {}, {}
+  local function try() assert(select(2, lock:acquire(0)) == "timeout") end
+  for _ = 1, 8 do
+    for _ = 1, 50 do
+      ours[#ours + 1] = timed(try)
+      assert(client:flush(PATIENCE))
+    end
+    local program = assert(io.popen(("build/bench/floor %s 1 50"):format(backend.hosts)))
+    for round in program:lines() do theirs[#theirs + 1] = assert(tonumber(round)) end
+    assert(program:close(), "bench/floor.c has failed")
+  end
+  row(("arrival behind %d waiters of another client"):format(count), measure.median(ours) * 1e6, "us")
+  row("  the quickest", ours[1] * 1e6, "us")
+  row("  its requests alone, from C", measure.median(theirs) * 1e6, "us")
+  row("  the quickest", theirs[1] * 1e6, "us")
+  client:close()
+  others:close()
+end
+
 -- ---- many lines, and memory -----------------------------------------------------------------------------------------
 
 local function rss()
@@ -232,6 +257,7 @@ part("waiters", function()
   hand_on(client, 1000, 3)
   hand_on(client, 10000, 1)
 end)
+part("arrival", function() arrive(3000) end)
 part("leave", function() leave_together(client, 20000) end)
 client:close()
 part("lines", function() many_lines(10000) end)
