@@ -123,10 +123,13 @@ static int contender_receive(lua_State *L) {
     lua_pushboolean(L, e->contender != NULL);
     if (!e->contender)
         return 1;
-    if (lua_isuserdata(L, 2))
+    if (lua_isuserdata(L, 2)) {
         tear(e);
-    else
+        lua_pushnil(L);
+        lua_setmetatable(L, 2); /* a finalizer would find nothing to do */
+    } else {
         e->count++;
+    }
     return 1;
 }
 

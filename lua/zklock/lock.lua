@@ -48,6 +48,8 @@ end
 -- path handles the rest: a loss, no validity, a debug hook (which could raise after the count and before the return),
 -- and an owner that core cannot recognize. The fields that the call needs are in one struct, `zklock.Handed`.
 --
+-- `LockPath.of(lock_path, who)` finds the function without the metatable, which is faster than `lock_path:of(who)`.
+--
 -- `not who and who == nil` is rawequal(who, nil) without a call: it compares no value that has an `__eq`.
 
 --- The handle that was used last: checking an object's type takes longer than everything else here.
@@ -78,6 +80,7 @@ local function take_over(lock, timeout)
     lock.handed = handed
     if handed == NOBODY then return nil end
   end
+  if not handed.relay and not lock.lock_path.holder then return nil end
   return lock.client.holds.relays:take(lock, handed, timeout)
 end
 
@@ -150,23 +153,23 @@ local function seek(lock, deadline, once, who, is_caller)
   if unusable then return count_failure(lock, unusable, core.now()) end
   client.holds:sweep()
   if not is_caller then owner.look(who) end
-  local hold = lock_path:of(who)
+  local hold = LockPath.of(lock_path, who)
   if hold and hold.state == "held" then
     local kept, err = await_validity(lock, hold, deadline)
     if kept or err then return kept, err end
   end
   if hold then client.lifetimes:reap(math.huge) else client.lifetimes:glance() end
-  quietly(lock_path.reap, lock_path)
-  hold = hold and lock_path:of(who)
+  LockPath.reap(lock_path)
+  hold = hold and LockPath.of(lock_path, who)
   if hold then
     local err
     hold, err = await_other(lock, hold, deadline, once, who)
     if hold or err then return hold, err end
   end
-  local forbidden = lock_path:forbids(who)
+  local forbidden = LockPath.forbids(lock_path, who)
   if forbidden then return count_failure(lock, forbidden, core.now()) end
   hold = Hold.new(lock_path, lock, who)
-  local ticket, err = hold:acquire(deadline, once, is_caller and who or owner.of_call(client))
+  local ticket, err = Hold.acquire(hold, deadline, once, is_caller and who or owner.of_call(client))
   if ticket then return hold, nil, nil, ticket end
   if err == "lost" then lock_path:forgive(who) end -- the caller hears of it now
   return nil, err, hold:shortage(err)
@@ -180,7 +183,7 @@ local function hand_out(lock, who, made, hold, err, why, ticket)
   if hold.state ~= "held" then return nil, hold.err or "lost" end
   lock.lock_path:forgive(who)
   if made then hold.contender:pin() end
-  if not hold:hand_out(ticket) then return nil, "lost" end
+  if not Hold.hand_out(hold, ticket) then return nil, "lost" end
   if not made then return hold.token end
   local claim = made.claim
   claim.hold, claim.token, claim.open = hold, hold.token, true
@@ -200,25 +203,28 @@ end
 ---@return string? why of "disconnected", as far as is known: "connection refused: 127.0.0.1:2181"; of "too big",
 ---  if the client's ephemeral nodes would exceed `node_bytes`
 function Lock:acquire(timeout, who)
+  local is_named = false
   if not who and who == nil and (self and self == latest[1] or is_lock(self)) then
     local handed = self.handed
     local contender = handed.contender
     local token = contender and again(contender, timeout, handed.whose) or take_over(self, timeout)
     if token then return token end
+    who = owner.of_call(self.client, self.by_thread)
+  else
+    check.self(self, Lock, "lock:acquire")
+    is_named, who = true, owner.named(check.owner(who))
   end
-  check.self(self, Lock, "lock:acquire")
-  local is_named = not rawequal(who, nil)
-  who = owner_or_current(self, check.owner(who))
-  local known = self.lock_path:handed_to(who)
+  local known = LockPath.handed_to(self.lock_path, who)
   local token = known and again(known.contender, timeout, true)
   if token then return token end
   local deadline, once = check.deadline(timeout, "timeout")
   return hand_over(hand_out, self, who, false, seek(self, deadline, once, who, not (is_named or self.by_thread)))
 end
 
-local function release(lock, who, failed)
+---@param hold zklock.Hold|false|nil the owner's, if it stands
+local function release(lock, who, failed, hold)
   local lock_path = lock.lock_path
-  local hold = lock_path:of(who)
+  hold = hold or LockPath.of(lock_path, who)
   if hold and hold.state == "held" then
     local ok, err = hold:release(failed)
     if ok then return true end
@@ -239,28 +245,32 @@ end
 ---@return string? err "unknown": released with validity 0, so nobody can say whether it was still held;
 ---  "not owner"; "lost": it was held, and no longer is; "closed", "forked"
 function Lock:release(who)
+  local tried
   if not who and who == nil and (self and self == latest[1] or is_lock(self)) then
     local handed = self.handed
-    local contender = handed.contender
-    if contender and once_less(contender, handed.whose) then return true end
+    tried = handed.contender
+    if tried and once_less(tried, handed.whose) then return true end
+    who = owner.of_call(self.client, self.by_thread)
+  else
+    check.self(self, Lock, "lock:release")
+    who = owner.named(check.owner(who))
   end
-  check.self(self, Lock, "lock:release")
-  who = owner_or_current(self, check.owner(who))
   local client = self.client
   local relays = client.holds.relays
-  if relays:rest(self.handed, who) then return true end
-  local known = self.lock_path:handed_to(who)
-  if known then
+  if self.handed.relay and relays:rest(self.handed, who) then return true end
+  local known = LockPath.handed_to(self.lock_path, who)
+  if known and known.contender ~= tried then
     local rests = owner.is_kept(who)
     if once_less(known.contender, true, rests) then
       if rests then relays:keep(known) end
       return true
     end
   end
-  local unusable = client.native:unusable()
-  if unusable then return nil, unusable end
   client.holds:sweep()
-  return quietly(release, self, who)
+  local stands = known and known.state == "held" and known.contender:held()
+  local unusable = not stands and client.native:unusable()
+  if unusable then return nil, unusable end
+  return quietly(release, self, who, false, stands and known)
 end
 
 --- The owner's hold and its validity in seconds; or nil.

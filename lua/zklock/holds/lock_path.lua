@@ -33,7 +33,7 @@ end
 ---  boolean?): boolean?, any joins; returns true and the token of a lock that is held already, or
 ---  nil and the error
 ---@field settings table|false the options; false: so far only multilocks use this path
----@field parts zklock.LockPath[]? of a multilock: the mutexes at its paths
+---@field parts zklock.LockPath[]|false of a multilock: the mutexes at its paths
 ---@field read zklock.LockPath|false of writers: the readers at the same path
 ---@field write zklock.LockPath|false of readers: the writers at the same path
 ---@field private by_owner table<any, zklock.Hold>
@@ -46,7 +46,7 @@ end
 ---@field private losers table<any, integer> owners whose next release answers "lost"; weak
 local LockPath = {
   by_owner = NONE, by_ending_owner = NONE, present = NONE, holder = false, handed = false,
-  multilocks = NONE, losers = NONE, read = false, write = false,
+  multilocks = NONE, losers = NONE, read = false, write = false, parts = false,
 }
 LockPath.__index = LockPath
 
@@ -117,13 +117,14 @@ end
 --- event.
 ---@return zklock.Hold?
 function LockPath:of(who)
-  self:settle()
+  if self.handed and self.handed.relay then self:settle() end
   local hold = self.by_owner[who] or self.by_ending_owner[who]
-  if hold and hold:is_nobodys() then
+  if not hold or hold.state == "held" and hold.contender:held() then return hold end
+  if hold:is_nobodys() then
     hold:abandon()
     return nil
   end
-  if hold and hold.state == "held" and not hold.contender:held() and not self.client.native:unusable() then
+  if hold.state == "held" and not self.client.native:unusable() then
     if not hold:end_rest() then hold:lose() end
     return nil
   end
@@ -202,7 +203,7 @@ function LockPath:remove(who, hold)
     if handed then handed.contender, handed.whose = false, false end
     self.holder = false
   end
-  if not rawequal(who, nil) then self:disown(who, hold) end
+  self:disown(who, hold)
 end
 
 local function tell_revoked(lock_path)
@@ -236,8 +237,7 @@ local function reap_readers(read)
   end
 end
 
---- Gives back the holds of owners that have ended, so that a new waiter does not wait for them.
-function LockPath:reap()
+local function reap(self)
   if self.holder then give_back_of_dead(self.holder) end
   if self.read then reap_readers(self.read) end
   if self.write then give_back_of_dead(self.write.holder) end
@@ -245,8 +245,13 @@ function LockPath:reap()
     for multilock in each(self.multilocks) do give_back_of_dead(multilock.holder) end
   end
   if self.parts then
-    for _, part in ipairs(self.parts) do part:reap() end
+    for _, part in ipairs(self.parts) do reap(part) end
   end
+end
+
+--- Gives back the holds of owners that have ended, so that a new waiter does not wait for them.
+function LockPath:reap()
+  if self.holder or self.read or self.write or self.parts or self.multilocks ~= NONE then core.quietly(reap, self) end
 end
 
 -- ---- deadlocks of an owner with itself ----------------------------------------------------------

@@ -16,6 +16,9 @@ owner.main = setmetatable({}, {
   __tostring = function() return "the main program" end,
 })
 
+--- Owners that never end, of no class that is asked for: most calls need no other answer.
+local lasting = { [owner.main] = true }
+
 --- The owner that a caller names. The main coroutine stands for the main program.
 function owner.named(value)
   if type(value) == "thread" and core.is_main(value) then return owner.main end
@@ -50,17 +53,17 @@ end
 
 --- True for an object of a kept class.
 function owner.is_kept(value)
-  return kept_classes[metatable_of(value)] == true
+  return not lasting[value] and kept_classes[metatable_of(value)] == true
 end
 
 --- True for an object of a weak class.
 function owner.keeps_number(value)
-  return weak_classes[metatable_of(value)] == true
+  return not lasting[value] and weak_classes[metatable_of(value)] == true
 end
 
 --- True if this owner can end while it holds.
 function owner.can_end(value)
-  return type(value) == "thread" or weak[value] == true or owner.keeps_number(value)
+  return not lasting[value] and (type(value) == "thread" or weak[value] == true or owner.keeps_number(value))
 end
 
 --- Owners that stand for a coroutine, each with a weak reference to it.
@@ -139,7 +142,7 @@ end
 local WEAK_VALUES = { __mode = "v" }
 
 --- One reference for each coroutine: most coroutines take more than one lock.
-local references = setmetatable({}, { __mode = "k" })
+local references = setmetatable({ [owner.main] = { owner.main } }, { __mode = "k" })
 
 --- A reference to an owner. If the owner can end, the first entry is nil once it has been
 --- collected.
