@@ -88,6 +88,7 @@ build = {
       ["zklock.base.each"] = "lua/zklock/base/each.lua",
       ["zklock.base.errors"] = "lua/zklock/base/errors.lua",
       ["zklock.base.finalizer"] = "lua/zklock/base/finalizer.lua",
+      ["zklock.base.flat"] = "lua/zklock/base/flat.lua",
       ["zklock.base.lua51"] = "lua/zklock/base/lua51.lua",
       ["zklock.base.text"] = "lua/zklock/base/text.lua",
       ["zklock.base.yieldable"] = "lua/zklock/base/yieldable.lua",

@@ -106,6 +106,11 @@ void zkl_open_often(lua_State *L);
  * be nil), has an event, or until the moment, or until a signal. The caller checks which. A signal
  * must get back to Lua, where its hook runs, also one that came just before the wait. */
 int zkl_lua_wait(lua_State *L);
+/* client:await(moment, others, tag) -> as client:wait; and token, false, more, if the oldest event is
+ * then the grant of this tag, which is taken; more: true if there are further events. While a hook
+ * is set it stays, for Lua takes events without hooks. In a forked child, where nothing arrives:
+ * nil, true. */
+int zkl_lua_await(lua_State *L);
 /* client:peek() -> kind, tag, err, token, serial of the oldest event, which stays queued; for
  * "state" the state instead of the tag; nothing if there is no event */
 int zkl_lua_peek(lua_State *L);

@@ -109,6 +109,7 @@ void zkl_open_client(lua_State *L) {
         {"wake", client_wake},
         {"wake_at", client_wake_at},
         {"wait", zkl_lua_wait},
+        {"await", zkl_lua_await},
         {"peek", zkl_lua_peek},
         {"look", zkl_lua_look},
         {"forget", zkl_lua_forget},

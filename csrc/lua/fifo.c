@@ -92,7 +92,8 @@ static int fifo_put_back(lua_State *L) {
     return 0;
 }
 
-/* core.fifo() -> an empty queue; fifo.count: how many entries were ever added */
+/* core.fifo() -> an empty queue; fifo.count: how many entries were ever added; fifo.tail: false if
+ * it is empty */
 static int new_fifo(lua_State *L) {
     lua_createtable(L, 0, 3);
     set_false(L, -2, "head");

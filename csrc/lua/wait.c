@@ -52,7 +52,8 @@ static struct pollfd *others_of(lua_State *L, size_t count) {
     return fds;
 }
 
-int zkl_lua_wait(lua_State *L) {
+/* Arguments: the client, the moment, and perhaps other clients. */
+static void wait_for_descriptor(lua_State *L) {
     const size_t others = lua_istable(L, 3) ? lua_rawlen(L, 3) : 0;
     struct pollfd one, *fds = others ? others_of(L, others) : &one;
     fds[0] = readable(zkl_check_client(L, 1));
@@ -78,6 +79,32 @@ int zkl_lua_wait(lua_State *L) {
     if (rc == EINTR)
         take_hook(L, main, true);
     else if (rc)
-        return luaL_error(L, "waiting for the client's descriptor failed: error %d", rc);
+        luaL_error(L, "waiting for the client's descriptor failed: error %d", rc);
+}
+
+int zkl_lua_wait(lua_State *L) {
+    wait_for_descriptor(L);
     return 0;
+}
+
+int zkl_lua_await(lua_State *L) {
+    const uint64_t tag = zkl_check_tag(L, 4);
+    zkl_client *client = zkl_check_client(L, 1);
+    zkl_event event, next;
+    if (zkl_client_state(client) == ZKL_STATE_FORKED) {
+        lua_pushnil(L);
+        lua_pushboolean(L, true);
+        return 2;
+    }
+    wait_for_descriptor(L);
+    if (lua_gethook(L) || !zkl_peek(client, &event) || event.kind != ZKL_EVENT_GRANTED ||
+        event.tag != tag)
+        return 0;
+    zkl_forget(client, event.serial);
+    /* without a further event the descriptor is not readable any more */
+    const bool more = zkl_peek(client, &next);
+    zkl_push_token(L, event.token);
+    lua_pushboolean(L, false);
+    lua_pushboolean(L, more);
+    return 3;
 }

@@ -94,6 +94,24 @@ describe("a lock that is taken again and again", function()
     assert.is_true(bytes < 1200, bytes .. " bytes")
   end)
 
+  it("costs a program without a loop one table, and no turn of the dispatcher #once", function()
+    local client, turns = here:connect {}, 0
+    local lock, dispatcher = client:mutex(here.path), client.dispatcher
+    local dispatch = dispatcher.dispatch
+    function dispatcher.dispatch(...)
+      turns = turns + 1
+      return dispatch(...)
+    end
+    local bytes = bytes_of(function(cycles)
+      for _ = 1, cycles do
+        assert(lock:acquire(PATIENCE))
+        assert(lock:release())
+      end
+    end)
+    assert.is_true(bytes < 800, bytes .. " bytes")
+    assert.equal(0, turns)
+  end)
+
   it("costs a request less than a page, with the coroutine of its callback #once", function()
     local bytes = bytes_of(requests(here:connect {}, here.path, 1))
     assert.is_true(bytes < 6100, bytes .. " bytes")

@@ -267,15 +267,15 @@ describe("owners", function()
     it("that wait have it as often as they have asked, although a finalizer takes it meanwhile and gives it back" ..
       (shared and ", on a place" or ""), function()
       local lock, dispatcher = client:mutex(path, { fair = not shared }), client.dispatcher
-      local dispatch, seen = dispatcher.dispatch, {}
-      function dispatcher.dispatch(...)
-        dispatcher.dispatch = nil
+      local await, seen = dispatcher.await, {}
+      function dispatcher.await(...)
+        dispatcher.await = nil
         seen[1] = lock:acquire(PATIENCE)
         seen[2] = lock:release()
-        return dispatch(...)
+        return await(...)
       end
       local token, err = lock:acquire(PATIENCE)
-      assert.is_nil(rawget(dispatcher, "dispatch"))
+      assert.is_nil(rawget(dispatcher, "await"))
       assert.same({ token or err or "nothing", true }, seen)
       assert.is_true(lock:is_held())
       assert.is_true(lock:release())
@@ -284,6 +284,40 @@ describe("owners", function()
       rest()
     end)
   end
+
+  -- As Ctrl-C does. The engine's event is gone then.
+  it("that are interrupted just after the grant leave nothing behind", function()
+    local lock, dispatcher = client:mutex(path), client.dispatcher
+    local sleep, token = dispatcher.sleep, nil
+    function dispatcher.sleep(...)
+      token = sleep(...)
+      if not token then return nil end
+      dispatcher.sleep = nil
+      error("interrupted", 0)
+    end
+    assert.same({ false, "interrupted" }, { pcall(lock.acquire, lock, PATIENCE) })
+    assert.is_number(token)
+    assert.is_false(lock:is_held())
+    rest()
+    assert.is_true(assert(lock:acquire(PATIENCE)) > token)
+    assert.is_true(lock:release())
+    rest()
+  end)
+
+  it("that have lost the lock before they see the grant do not get it", function()
+    local lock, dispatcher = client:mutex(path), client.dispatcher
+    local sleep = dispatcher.sleep
+    function dispatcher.sleep(...)
+      dispatcher.sleep = nil
+      wait.eventually(function() return client.native:stats().held == 1 end, PATIENCE, "the grant")
+      here.tree:delete(path .. "/" .. here:nodes()[1])
+      wait.eventually(function() return client.native:stats().lost == 1 end, PATIENCE, "the loss")
+      return sleep(...)
+    end
+    assert.same({ nil, "lost" }, { lock:acquire(PATIENCE) })
+    assert.is_false(lock:is_held())
+    rest()
+  end)
 
   -- A stack that has no room for one more call does that, in plain Lua 5.1.
   for _, shared in ipairs { false, true } do

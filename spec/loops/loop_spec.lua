@@ -209,12 +209,12 @@ describe("a client in a loop", function()
     it("wakes it later if that fails for want of memory, and the release answers all the same", function()
       queue { fair = false }
       local waits = client.waits
-      waits.wake_all = function()
-        waits.wake_all = nil
+      waits.wake = function()
+        waits.wake = nil
         error("not enough memory", 0)
       end
       assert.is_true(lock:release())
-      assert.is_nil(rawget(waits, "wake_all"))
+      assert.is_nil(rawget(waits, "wake"))
       assert.is_false(waiting.done)
       loop.run(came)
     end)

@@ -44,13 +44,13 @@ describe("inside nginx", function()
   it("a request is granted also when an error was raised into telling it", function()
     start { server = [[
       location / { content_by_lua_block {
-        local Waits = require "zklock.run.waits"
-        local wake = Waits.wake
-        function Waits.wake()
-          Waits.wake = wake
+        local waits = client.waits
+        local wake = waits.wake
+        function waits.wake()
+          waits.wake = wake
           error("not enough memory", 0)
         end
-        ngx.say(client:mutex("@path@"):acquire(60) ~= nil, " ", Waits.wake == wake)
+        ngx.say(client:mutex("@path@"):acquire(60) ~= nil, " ", waits.wake == wake)
       } }
     ]] }
     assert.same({ 200, "true true\n" }, { web:get("/") })

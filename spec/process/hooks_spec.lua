@@ -5,7 +5,6 @@
 
 local Callbacks = require "zklock.run.callbacks"
 local Deadlines = require "zklock.run.deadlines"
-local Dispatcher = require "zklock.run.dispatcher"
 local Hold = require "zklock.holds.hold"
 local Log = require "zklock.run.log"
 local Waits = require "zklock.run.waits"
@@ -135,13 +134,13 @@ describe("an error that a hook raises", function()
 
   it("ends the wait into which it comes, at once", function()
     assert(world.theirs:acquire(PATIENCE))
-    local sleep = Dispatcher.sleep
+    local dispatcher = client.dispatcher
     finally(function()
-      Dispatcher.sleep = sleep
+      dispatcher.sleep = nil
       collectgarbage("restart")
     end)
     collectgarbage("stop")
-    Dispatcher.sleep = function() error(HOOKED, 0) end
+    dispatcher.sleep = function() error(HOOKED, 0) end
     assert.same({ false, HOOKED }, { pcall(lock.acquire, lock, PATIENCE) })
     assert.equal(0, client:stats().waiting)
   end)

@@ -1,12 +1,14 @@
 -- SPDX-License-Identifier: MIT
 --- bag: an unordered set. Each entry knows its position. Adding one never rehashes the others, as a
 --- table with the entries as keys would whenever it is full. Removing one allocates nothing.
+local flat = require "zklock.base.flat"
+
 local Bag = {}
 Bag.__index = Bag
 
 ---@param field string of the entries, nil or false at first; it belongs to the bag
 function Bag.new(field)
-  return setmetatable({ field = field, list = {}, count = 0 }, Bag)
+  return flat(Bag, { field = field, list = {}, count = 0 })
 end
 
 --- Adds an entry, unless the bag has it.

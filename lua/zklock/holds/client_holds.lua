@@ -5,6 +5,7 @@ local Bag = require "zklock.base.bag"
 local Losses = require "zklock.holds.losses"
 local Relays = require "zklock.holds.relays"
 local core = require "zklock.core"
+local flat = require "zklock.base.flat"
 
 local quietly = core.quietly
 
@@ -25,9 +26,8 @@ ClientHolds.__index = ClientHolds
 
 ---@param client zklock.Client
 function ClientHolds.new(client, lifetimes)
-  local self = setmetatable({ client = client, all = Bag.new("_place"), losses = Losses.new(),
-    relays = Relays.new(client, lifetimes), granted = {}, moments = {}, count = 0, alarm = false, rings = false },
-    ClientHolds)
+  local self = flat(ClientHolds, { client = client, all = Bag.new("_place"), losses = Losses.new(),
+    relays = Relays.new(client, lifetimes), granted = {}, moments = {}, count = 0, alarm = false, rings = false })
   self.alarm = client.waits.new_alarm(function() self:ring() end)
   lifetimes:also_reap(self)
   return self
@@ -123,8 +123,10 @@ end
 
 --- `OwnerLifetimes:reap` calls this, also before a caller sleeps.
 function ClientHolds:reap(most)
-  self:sweep()
-  if self.count > 0 then set_alarm(self) end
+  if self.count > 0 then
+    quietly(sweep, self)
+    if self.count > 0 then set_alarm(self) end
+  end
   self.relays:reap(most)
 end
 

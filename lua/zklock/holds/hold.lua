@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- hold: one owner's wait for a lock, and then its hold of it.
 local Callbacks = require "zklock.run.callbacks"
+local LockPath = require "zklock.holds.lock_path"
 local Waits = require "zklock.run.waits"
 local core = require "zklock.core"
 local owner = require "zklock.owners.owner"
@@ -26,6 +27,7 @@ local NO_MEMORY = "not enough memory" -- as Lua itself says it
 ---@field loss zklock.Call|false the call of `handle_lost`
 ---@field revocation zklock.Call|false the call of `handle_revoke`
 ---@field private joiner zklock.Waiter|false of the acquire that is underway
+---@field private waiters table<zklock.Waiter, boolean>|false those of other calls; false: there has been none
 ---@field private is_alone boolean a check after the grant has found no joiner
 ---@field asked_for false|"asked"|"told" a revocation has come; "told": the listener knows
 ---@field private keeps boolean its owner has a field for its number in `zklock.OwnerLifetimes`
@@ -73,17 +75,19 @@ end
 --- Joins the line; `event` gets the answer. If this raises, `finish` ends it.
 ---@param at_once boolean? true: a grant without traffic is known when this returns, and no event follows
 ---@return string? err
+---@return integer? tag of its events
 function Hold:join(deadline, once, at_once)
   local lock_path, client = self.lock_path, self.lock_path.client
   client.holds:add(self)
-  lock_path:add(self.whose[1], self)
-  local ok, more = lock_path.enter(self, client.dispatcher:enter(self), deadline, once, at_once)
+  LockPath.add(lock_path, self.whose[1], self)
+  local tag = client.dispatcher:enter(self)
+  local ok, more = lock_path.enter(self, tag, deadline, once, at_once)
   if not ok then
     self:finish("refused")
     return more
   end
   if more then self:event("granted", nil, more) end
-  return nil
+  return nil, tag
 end
 
 --- It also ends with the coroutine, or the request, that waits for it.
@@ -104,13 +108,23 @@ end
 
 local function join_for_caller(self, deadline, once, caller)
   bind(self, caller)
-  return self:join(deadline, once, true)
+  return Hold.join(self, deadline, once, true)
+end
+
+--- Waits until the hold no longer waits: the engine ends the wait, at `due`.
+local function await_engine(self, tag, due)
+  local waits = self.lock_path.client.waits
+  if waits:await(self, tag) then return end
+  local waiter = Waits.new_waiter(nil, due)
+  self.joiner = waiter
+  if self.state ~= "waiting" then waiter.done = true end -- a finalizer or a hook has ended the wait
+  waits:wait(waiter)
 end
 
 local function join_and_wait(self, deadline, once, caller)
-  local err = quietly(join_for_caller, self, deadline, once, caller)
-  if not err and self.state == "waiting" then self:await(nil, not once and deadline or nil, true) end
-  self.joiner = false
+  local err, tag = quietly(join_for_caller, self, deadline, once, caller)
+  if not err and self.state == "waiting" then await_engine(self, tag, not once and deadline or nil) end
+  if self.joiner then self.joiner = false end
   if self.state == "held" then self.lock_path.client.holds:expect(self) end
   return err
 end
@@ -142,37 +156,32 @@ function Hold:acquire(deadline, once, caller)
   return nil, err or self.err or (self.state == "lost" and "lost") or client.native:unusable()
 end
 
---- Waits until the hold no longer waits, or until `deadline` (nil: the engine ends the wait, at `due`).
----@param joins boolean? true: for the call that has joined
-function Hold:await(deadline, due, joins)
-  local waits, waiter = self.lock_path.client.waits, Waits.new_waiter(deadline, due)
-  local waiters = self.waiters or waits:take_set() -- a waiter lives as long as its coroutine waits
-  self.waiters = waiters
-  waiters[waiter] = true
-  if joins then self.joiner = waiter end
+local function add_waiter(self, waiter)
+  self.waiters = self.waiters or Waits.new_set()
+  self.waiters[waiter] = true
+end
+
+local function remove_waiter(self, waiter)
+  if self.waiters[waiter] then self.waiters[waiter] = nil end
+end
+
+--- Waits, in another call than the one that has joined, until the hold no longer waits, or until `deadline`.
+function Hold:await(deadline)
+  local waiter = Waits.new_waiter(deadline)
+  add_waiter(self, waiter)
   if self.state ~= "waiting" then waiter.done = true end -- a finalizer or a hook has ended the wait
-  waits:wait(waiter)
-  if waiters[waiter] then waiters[waiter] = nil end
-  if self.waiters == waiters and next(waiters) == nil then
-    self.waiters = false
-    waits:put_back_set(waiters)
-  end
+  self.lock_path.client.waits:wait(waiter)
+  remove_waiter(self, waiter)
 end
 
 --- Waits while it is held: until it is lost or revoked, until `wake`, or until `moment`.
 ---@return boolean? ok
 ---@return string? err as of `Waits:sleep`
 function Hold:doze(moment)
-  local waits, waiter = self.lock_path.client.waits, Waits.new_dozer()
-  local waiters = self.waiters or waits:take_set()
-  self.waiters = waiters
-  waiters[waiter] = true
-  local ok, err = waits:sleep(moment, waiter)
-  if waiters[waiter] then waiters[waiter] = nil end
-  if self.waiters == waiters and next(waiters) == nil then
-    self.waiters = false
-    waits:put_back_set(waiters)
-  end
+  local waiter = Waits.new_dozer()
+  add_waiter(self, waiter)
+  local ok, err = self.lock_path.client.waits:sleep(moment, waiter)
+  remove_waiter(self, waiter)
   return ok, err
 end
 
@@ -182,7 +191,7 @@ end
 function Hold:hand_out(ticket)
   local client = self.lock_path.client
   self.handed = true
-  self.lock_path:show(self, owner.seen_by_core(client, self.whose))
+  LockPath.show(self.lock_path, self, owner.seen_by_core(client, self.whose))
   if self.caller then unbind(self) end
   if ticket then client.holds:received(self) end
   if self.contender:receive(ticket) then return true end -- nothing before this counts, and nothing after it raises
@@ -214,8 +223,8 @@ function Hold:event(kind, err, token)
   if self.state == "released" then return self.lock_path.client.dispatcher:unkeep(self) end -- it was held until then
   if self.state == "waiting" and kind == "granted" then
     self.state, self.token = "held", token
-    self.lock_path:granted(self)
-    if self:is_deserted() then return self:abandon() end
+    LockPath.granted(self.lock_path, self)
+    if self.joiner and self:is_deserted() then return self:abandon() end
   elseif self.state == "waiting" then
     self.err = err
     self:finish("refused")
@@ -226,7 +235,9 @@ end
 
 --- Ends the waits for this hold.
 function Hold:wake()
-  if self.waiters then self.lock_path.client.waits:wake_all(self.waiters) end
+  local joiner, waiters, waits = self.joiner, self.waiters, self.lock_path.client.waits
+  if joiner then waits:wake(joiner) end
+  if waiters then waits:wake_all(waiters) end
 end
 
 --- The owner that listeners get; nil for a lease.

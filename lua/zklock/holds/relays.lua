@@ -9,6 +9,7 @@
 local Bag = require "zklock.base.bag"
 local core = require "zklock.core"
 local finalizer = require "zklock.base.finalizer"
+local flat = require "zklock.base.flat"
 local owner = require "zklock.owners.owner"
 
 local again, quietly, take_over = core.again, core.quietly, core.take_over
@@ -25,8 +26,8 @@ Relays.__index = Relays
 
 ---@param client zklock.Client
 function Relays.new(client, lifetimes)
-  local self = setmetatable({ client = client, lifetimes = lifetimes, all = Bag.new("_relay"), at = 0,
-    watcher = setmetatable({}, WEAK_VALUES) }, Relays)
+  local self = flat(Relays, { client = client, lifetimes = lifetimes, all = Bag.new("_relay"), at = 0,
+    watcher = setmetatable({}, WEAK_VALUES) })
   self.reference = setmetatable({ self }, WEAK_VALUES)
   return self
 end

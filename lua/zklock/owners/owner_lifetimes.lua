@@ -5,6 +5,7 @@
 --- holds back.
 local each = require "zklock.base.each"
 local finalizer = require "zklock.base.finalizer"
+local flat = require "zklock.base.flat"
 local core = require "zklock.core"
 local owner = require "zklock.owners.owner"
 
@@ -37,7 +38,7 @@ local function weak(mode)
 end
 
 function OwnerLifetimes.new()
-  return setmetatable({
+  return flat(OwnerLifetimes, {
     whos = weak "v",
     shares = {},
     numbers = weak "k",
@@ -47,7 +48,7 @@ function OwnerLifetimes.new()
     vacant = 0,
     at = 0,
     others = false,
-  }, OwnerLifetimes)
+  })
 end
 
 --- The owner was collected: the engine releases its holds at once, and the next `reap` does the
@@ -225,14 +226,14 @@ end
 ---@param most number? default: IN_PASSING
 function OwnerLifetimes:reap(most)
   most = most or IN_PASSING
-  quietly(reap, self, most, self.vacant > 0 and self.shares or nil)
+  if self.count > 0 then quietly(reap, self, most, self.vacant > 0 and self.shares or nil) end
   if self.others then self.others:reap(most) end
 end
 
 --- Checks a few owners. One with an empty share keeps its number: it may be about to ask for a
 --- lock.
 function OwnerLifetimes:glance()
-  quietly(reap, self, FEW)
+  if self.count > 0 then quietly(reap, self, FEW) end
 end
 
 return OwnerLifetimes

@@ -4,6 +4,7 @@
 local core = require "zklock.core"
 local each = require "zklock.base.each"
 local errors = require "zklock.base.errors"
+local flat = require "zklock.base.flat"
 local owner = require "zklock.owners.owner"
 local yields = require "zklock.base.yields"
 
@@ -31,7 +32,7 @@ Callbacks.__index = Callbacks
 
 ---@param fifo table the queue; a wait that ends adds its callback there, too
 function Callbacks.new(client, loop, waits, fifo, lifetimes, reporter)
-  return setmetatable({
+  return flat(Callbacks, {
     client = client,
     loop = loop,
     waits = waits,
@@ -42,7 +43,7 @@ function Callbacks.new(client, loop, waits, fifo, lifetimes, reporter)
     resumed = 0,
     unsure = false,
     pollers = setmetatable({}, { __mode = "k" }),
-  }, Callbacks)
+  })
 end
 
 --- A call with room for as many arguments as this function gets.
@@ -278,7 +279,7 @@ function Callbacks:run()
   local fifo, before, tells = self.fifo, self.begun, false
   local last = fifo.count
   local entry = fifo:first()
-  if not entry or not self:is_due() then return false end
+  if not entry or depth() >= yields.deepest then return false end
   while entry and entry._number <= last do
     if entry.fn then
       begin(self, entry)

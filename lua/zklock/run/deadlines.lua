@@ -6,7 +6,7 @@ local quietly = require("zklock.core").quietly
 
 ---@class zklock.Deadlines
 ---@field private list zklock.Waiter[]
----@field private count integer
+---@field count integer
 local Deadlines = {}
 Deadlines.__index = Deadlines
 

@@ -4,10 +4,13 @@ local Bag = require "zklock.base.bag"
 local Log = require "zklock.run.log"
 local Waits = require "zklock.run.waits"
 local core = require "zklock.core"
+local flat = require "zklock.base.flat"
 local text = require "zklock.base.text"
 
 local quietly = core.quietly
 
+--- So many events are taken before a debug hook may run again.
+local EVENTS_MOST = 64
 --- With more owners than this, the first sleep is short and comes before the check of all owners.
 local MANY = 64
 --- The length of that sleep; seconds.
@@ -34,7 +37,7 @@ end
 ---@param listeners table with `on_state`, `log` and `note` (the host's log), each a function or nil; `log_level`; and
 ---  `chroot`, "" or the client's
 function Dispatcher.new(native, waits, callbacks, lifetimes, listeners)
-  local self = setmetatable({
+  local self = flat(Dispatcher, {
     native = native,
     waits = waits,
     callbacks = callbacks,
@@ -51,7 +54,7 @@ function Dispatcher.new(native, waits, callbacks, lifetimes, listeners)
     taking = false,
     told_state = false,
     log = false,
-  }, Dispatcher)
+  })
   self.log = Log.new(self, listeners.log or false, listeners.log_level)
   return self
 end
@@ -148,6 +151,14 @@ local function take_one(self)
   return kind ~= nil
 end
 
+---@return boolean more false: all are taken
+local function take_some(self)
+  for _ = 1, EVENTS_MOST do
+    if not take_one(self) then return false end
+  end
+  return true
+end
+
 --- Takes all events but those of the next turn. The descriptor stays readable if it is, and becomes so if there are
 --- callbacks to run.
 local function take_early(self)
@@ -163,7 +174,7 @@ end
 
 local function take(self)
   self.taking = true -- after an error it stays true until all events are taken
-  while quietly(take_one, self) do end
+  while quietly(take_some, self) do end
   self.taking = false
 end
 
@@ -239,7 +250,10 @@ end
 --- `dispatch` for a caller that waits in plain Lua. It also turns the loops of the clients that
 --- callbacks of this client wait for.
 function Dispatcher:turn()
-  for _, waits in ipairs(self.waits:companions()) do dispatch(waits) end
+  local companions = self.waits:companions()
+  if companions then
+    for _, waits in ipairs(companions) do dispatch(waits) end
+  end
   self:dispatch()
 end
 
@@ -254,17 +268,53 @@ end
 --- Blocks until an event arrives, until `moment`, or until a signal. Before a long sleep the client
 --- checks all owners for those that have ended. With many owners the first sleep is a short one
 --- without this check: the servers usually answer sooner than the check would take.
-function Dispatcher:sleep(moment, is_first)
+---@param tag integer? if the first event is the grant under this tag, the engine hands it over at once
+---@return integer? token of that grant
+---@return boolean? is_forked true: nothing arrives, and it has not slept
+---@return boolean? more with a token: true if there are further events
+function Dispatcher:sleep(moment, is_first, tag)
   moment = nap(self, moment, is_first)
-  local companions = self.waits:companions()
-  if not companions[1] then return self.native:wait(moment) end
-  local natives = {}
-  for i, waits in ipairs(companions) do
-    moment = nap(waits.client.dispatcher, moment, is_first)
-    natives[i] = waits.native
+  local companions, natives = self.waits:companions(), nil
+  if companions then
+    natives = {}
+    for i, waits in ipairs(companions) do
+      moment = nap(waits.client.dispatcher, moment, is_first)
+      natives[i] = waits.native
+    end
   end
+  if tag then return self.native:await(moment, natives, tag) end
   self.native:wait(moment, natives)
 end
+
+--- True if there may be something to do, besides events, before a caller sleeps.
+local function has_work(self)
+  local waits = self.waits
+  return self.callbacks.unsure or waits.fifo.tail or waits.deadlines.count > 0 or next(waits.abroad) ~= nil
+    or next(self.endings) ~= nil
+end
+
+--- In plain Lua: turns until the subject of this tag waits no longer, or in a forked child, where nothing arrives. Most
+--- often its grant is the first event.
+---@param subject table with `state`, "waiting" at first, which `event` changes
+function Dispatcher:await(subject, tag)
+  local is_first = true
+  if has_work(self) then self:turn() end
+  while subject.state == "waiting" do
+    local token, is_forked, more = self:sleep(math.huge, is_first, tag)
+    if is_forked then return end
+    if token then subject:event("granted", nil, token) end
+    if more or not token then
+      take(self)
+      if has_work(self) then self:turn() end
+    end
+    is_first = false
+  end
+  if self.waits.fifo.tail then self:turn() end -- callbacks that have waited for the same
+end
+
+-- Compiled code does not check for the hook that Ctrl-C sets.
+local jit = rawget(_G, "jit")
+if jit then jit.off(Dispatcher.await) end
 
 --- A host may end a callback's coroutine without notice, as nginx does with light threads. So each
 --- watch checks whether its callback still runs, or whether it has news to deliver.

@@ -7,6 +7,7 @@ local blocking = require "zklock.loop.blocking"
 local core = require "zklock.core"
 local each = require "zklock.base.each"
 local errors = require "zklock.base.errors"
+local flat = require "zklock.base.flat"
 local owner = require "zklock.owners.owner"
 local yields = require "zklock.base.yields"
 
@@ -17,9 +18,6 @@ local WEAK_KEYS, WEAK_VALUES = { __mode = "k" }, { __mode = "v" }
 --- The coroutines that this library has created for callbacks of any client; no loop knows them.
 --- Each has a reference to its home: the waits of the client in whose loop it parks.
 local made = setmetatable({}, WEAK_KEYS)
-
---- How many empty sets are kept at most.
-local SPARE_MOST = 64
 
 --- An adapter waits for this.
 ---@class zklock.Waiter
@@ -59,9 +57,9 @@ end
 ---@class zklock.Waits
 ---@field protected fun(fn: function, ...): boolean, ... calls a function that may wait; as pcall
 ---  where that is possible
+---@field private blocks boolean the loop is that of plain Lua
 ---@field private callbacks table<thread, any> the coroutines of callbacks, each with a value that
 ---  stays alive until the callback ends; weak
----@field private spare table[] empty sets of waiters
 ---@field private parked table<thread, zklock.Waiter> the coroutines that are parked here
 ---@field private abroad table<zklock.Waits, integer> how many of these wait for another client
 ---@field private deadlines zklock.Deadlines of waiters that the dispatcher wakes
@@ -80,7 +78,7 @@ end
 ---@param client zklock.Client the argument for the loop's adapter
 ---@param fifo table the queue of the next turn
 function Waits.new(client, native, loop, lifetimes, fifo, reporter)
-  local self = setmetatable({
+  local self = flat(Waits, {
     client = client,
     native = native,
     loop = loop,
@@ -88,14 +86,14 @@ function Waits.new(client, native, loop, lifetimes, fifo, reporter)
     fifo = fifo,
     reporter = reporter,
     protected = Waits.protector(loop),
+    blocks = rawequal(loop, blocking),
     callbacks = setmetatable({}, WEAK_KEYS),
     parked = {},
     abroad = {},
     deadlines = Deadlines.new(),
     sleepers = setmetatable({}, WEAK_KEYS),
-    spare = {},
     beginning = setmetatable({ false }, WEAK_VALUES),
-  }, Waits)
+  })
   self.reference = setmetatable({ self }, WEAK_VALUES)
   return self
 end
@@ -120,17 +118,10 @@ function Waits.new_dozer(deadline)
   return waiter
 end
 
---- A set of waiters, with weak keys. Empty sets are used again.
+--- A set of waiters. Each is in it for as long as its coroutine waits.
 ---@return table<zklock.Waiter, boolean>
-function Waits:take_set()
-  -- One call: between two, HAProxy may run another coroutine, which would take the same set.
-  return table.remove(self.spare) or setmetatable({}, WEAK_KEYS)
-end
-
---- The set must be empty, and nothing else may refer to it.
-function Waits:put_back_set(set)
-  local spare = self.spare
-  if #spare < SPARE_MOST then spare[#spare + 1] = set end
+function Waits.new_set()
+  return setmetatable({}, WEAK_KEYS)
 end
 
 --- Why no call can wait here: "closed", "forked", or what the loop says.
@@ -285,7 +276,8 @@ local function wait(self, waiter)
   local parks = true
   while parks and not waiter.done do parks = yields.pause() end
   quietly(unpark, made[thread][1] or home, thread)
-  if not parks then self:suspend(waiter) end
+  if not parks then return self:suspend(waiter) end
+  waiter._woken = true -- no loop knows it
 end
 
 --- Waits until `waiter.done` or its deadline. A callback is parked; other callers wait as the loop
@@ -295,6 +287,19 @@ function Waits:wait(waiter)
   beginning[1] = coroutine.running() or owner.main
   if not waiter.done then wait(self, waiter) end
   beginning[1] = false
+end
+
+--- In plain Lua: waits, without a waiter, until the state of the dispatcher's subject of this tag is not "waiting" any
+--- more.
+---@return boolean waited false: here only a waiter can wait
+function Waits:await(subject, tag)
+  local here = coroutine.running() or owner.main
+  if not self.blocks or made[here] then return false end
+  local beginning = self.beginning
+  beginning[1] = here
+  self.client.dispatcher:await(subject, tag)
+  beginning[1] = false
+  return true
 end
 
 --- The same for a wait with no other owner: an error that is raised into it leaves nothing behind.
@@ -327,7 +332,8 @@ end
 --- True if the running coroutine has just begun to wait. Then a finalizer or a debug hook runs in
 --- between. The coroutine must sleep before another one wakes it.
 function Waits:is_beginning()
-  return rawequal(self.beginning[1], coroutine.running() or owner.main)
+  local beginner = self.beginning[1]
+  return beginner and rawequal(beginner, coroutine.running() or owner.main) or false
 end
 
 --- The next turn resumes a coroutine that is parked here.
@@ -391,11 +397,9 @@ local function companions(self)
   return list
 end
 
-local NONE = {}
-
----@return zklock.Waits[] usually empty
+---@return zklock.Waits[]? usually nil
 function Waits:companions()
-  return next(self.abroad) and companions(self) or NONE
+  return next(self.abroad) and companions(self) or nil
 end
 
 -- ---- alarms
@@ -428,7 +432,7 @@ local ONE_TURN = 0.001
 local function set_moment(self, waiter, moment)
   local loop = self.loop
   if moment == math.huge then return end
-  if self:parkable(waiter.parks) or loop == blocking then
+  if self:parkable(waiter.parks) or self.blocks then
     waiter.deadline = moment
   elseif loop.watch then
     add_deadline(self, waiter, moment)
