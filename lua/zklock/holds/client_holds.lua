@@ -127,7 +127,8 @@ function ClientHolds:reap(most)
     quietly(sweep, self)
     if self.count > 0 then set_alarm(self) end
   end
-  self.relays:reap(most)
+  local relays = self.relays
+  if relays.all.count > 0 then relays:reap(most) end
 end
 
 return ClientHolds

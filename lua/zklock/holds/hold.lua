@@ -65,7 +65,7 @@ function Hold.new(lock_path, listener, who, leases, answered)
     waiters = false, asked_for = false, dropped = false, _place = false, keeps = owner.keeps_number(who) }, Hold)
   if answered then hold.answered = answered end -- as few fields as possible: beyond 16 a table takes twice the memory
   if leases then hold.leases = leases end
-  if lost_listener(hold) then hold.loss = new_loss() end
+  if listener.handle_lost then hold.loss = new_loss() end
   if revoked_listener(hold) then hold.revocation = new_revocation() end
   return hold
 end

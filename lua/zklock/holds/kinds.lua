@@ -4,32 +4,26 @@
 local LockPath = require "zklock.holds.lock_path"
 local owner = require "zklock.owners.owner"
 
---- The number of the name that its handle has, for metrics; 0: none.
-local function label_of(hold)
-  local listener = hold.listener
-  return listener.label or listener.semaphore.label
-end
-
 --- Anybody in the program may release a lease, also while its taker waits.
 local NO_OWNER = 0
 
 local function enter_line(hold, tag, deadline, once, at_once)
-  local lock_path = hold.lock_path
+  local lock_path, listener, who = hold.lock_path, hold.listener, hold.whose[1]
+  local under = lock_path.write and lock_path:under(who) or nil
   return lock_path.client.native:join(hold.contender, lock_path.path, tag, deadline, once, lock_path.settings,
-    label_of(hold), owner.number(hold.whose[1]), lock_path.node, at_once, lock_path:under(hold.whose[1]),
-    hold.listener.is_job)
+    listener.label, owner.number(who), lock_path.node, at_once, under, listener.is_job)
 end
 
 local function enter_lines(hold, tag, deadline, once)
   local lock_path = hold.lock_path
   return lock_path.client.native:join_all(hold.contender, lock_path.paths, tag, deadline, once, lock_path.settings,
-    label_of(hold), owner.number(hold.whose[1]))
+    hold.listener.label, owner.number(hold.whose[1]))
 end
 
 local function enter_leases(hold, tag, deadline, once)
   local lock_path = hold.lock_path
   return lock_path.client.native:join_leases(hold.contender, lock_path.path, tag, deadline, once,
-    lock_path.settings, label_of(hold), NO_OWNER, hold.leases)
+    lock_path.settings, hold.listener.semaphore.label, NO_OWNER, hold.leases)
 end
 
 local Mutex = LockPath.class { kind = "mutex", node = "lock", enter = enter_line }

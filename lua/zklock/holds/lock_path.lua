@@ -285,7 +285,7 @@ end
 --- The contender of the write that the owner holds while it asks for read.
 function LockPath:under(who)
   local write = self.write
-  return write and write:is_held_by(who) and write:of(who).contender or nil
+  return write:is_held_by(who) and write:of(who).contender or nil
 end
 
 -- ---- losses -------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ local again, quietly, take_over = core.again, core.quietly, core.take_over
 local WEAK_VALUES = { __mode = "v" }
 
 ---@class zklock.Relays
----@field private all table a bag of holds
+---@field all table a bag of holds
 ---@field private at integer the one that was checked last
 ---@field private reference any[] to this table, weak
 ---@field private watcher any[] a reference to the finalizer of the next cycle, weak
@@ -81,7 +81,7 @@ end
 --- Checks so many owners, each in turn, and gives back the holds of those that have ended.
 ---@param most number
 function Relays:reap(most)
-  if self.all.count > 0 then quietly(reap, self, most) end
+  quietly(reap, self, most)
 end
 
 --- The host's request has ended: gives back what it has taken over and not released.

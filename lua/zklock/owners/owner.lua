@@ -202,7 +202,7 @@ end
 --- together. After a million others it comes again, once nobody has it. 0: the owner was collected.
 ---@return integer number
 function owner.number(value)
-  if rawequal(value, nil) then return 0 end
+  if not value and value == nil then return 0 end -- rawequal(value, nil), without a call
   local number = numbers[value] or values[value]
   if number then return number end
   local kind = type(value)
@@ -224,7 +224,7 @@ end
 ---@return any[]|false
 function owner.seen_by_core(client, reference)
   local value = reference[1]
-  local by_running = not client.loop.owner and (rawequal(value, owner.main) or type(value) == "thread")
+  local by_running = not client.loop.owner and (lasting[value] or type(value) == "thread")
   return by_running and reference
 end
 

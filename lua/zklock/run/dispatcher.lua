@@ -289,8 +289,7 @@ end
 --- True if there may be something to do, besides events, before a caller sleeps.
 local function has_work(self)
   local waits = self.waits
-  return self.callbacks.unsure or waits.fifo.tail or waits.deadlines.count > 0 or next(waits.abroad) ~= nil
-    or next(self.endings) ~= nil
+  return waits.fifo.tail or self.callbacks.unsure or waits.deadlines.count > 0 or waits.away > 0
 end
 
 --- In plain Lua: turns until the subject of this tag waits no longer, or in a forked child, where nothing arrives. Most

@@ -62,6 +62,7 @@ end
 ---  stays alive until the callback ends; weak
 ---@field private parked table<thread, zklock.Waiter> the coroutines that are parked here
 ---@field private abroad table<zklock.Waits, integer> how many of these wait for another client
+---@field away integer how many in all
 ---@field private deadlines zklock.Deadlines of waiters that the dispatcher wakes
 ---@field private sleepers table<zklock.Waiter, boolean> those that `close` ends; weak
 ---@field private reference any[] to this table, weak
@@ -90,6 +91,7 @@ function Waits.new(client, native, loop, lifetimes, fifo, reporter)
     callbacks = setmetatable({}, WEAK_KEYS),
     parked = {},
     abroad = {},
+    away = 0,
     deadlines = Deadlines.new(),
     sleepers = setmetatable({}, WEAK_KEYS),
     beginning = setmetatable({ false }, WEAK_VALUES),
@@ -208,6 +210,7 @@ end
 
 local function count_abroad(home, waits, by)
   if not waits or waits == home then return end
+  home.away = home.away + by
   local count = (home.abroad[waits] or 0) + by
   home.abroad[waits] = count > 0 and count or nil
 end
@@ -399,7 +402,7 @@ end
 
 ---@return zklock.Waits[]? usually nil
 function Waits:companions()
-  return next(self.abroad) and companions(self) or nil
+  return self.away > 0 and companions(self) or nil
 end
 
 -- ---- alarms
