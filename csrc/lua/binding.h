@@ -78,8 +78,6 @@ extern const char zkl_visit_box[];
 #define ZKL_NODE_WATCH "zklock.node_watch"
 #define ZKL_ONCE "zklock.once"
 
-/* Pushes a contender that has not joined yet. */
-void **zkl_new_contender(lua_State *L);
 /* The client in argument `arg`. */
 zkl_client *zkl_check_client(lua_State *L, int arg);
 /* The contender in argument `arg`. NULL: it was dropped, perhaps by a finalizer in this very call.
@@ -106,10 +104,10 @@ void zkl_open_often(lua_State *L);
  * be nil), has an event, or until the moment, or until a signal. The caller checks which. A signal
  * must get back to Lua, where its hook runs, also one that came just before the wait. */
 int zkl_lua_wait(lua_State *L);
-/* client:await(moment, others, tag) -> as client:wait; and token, false, more, if the oldest event is
- * then the grant of this tag, which is taken; more: true if there are further events. While a hook
- * is set it stays, for Lua takes events without hooks. In a forked child, where nothing arrives:
- * nil, true. */
+/* client:await(moment, others, tag) -> as client:wait; and token, false, more, if the oldest event
+ * is then the grant of this tag, which is taken; more: true if there are further events. While a
+ * hook is set it stays, for Lua takes events without hooks. In a forked child, where nothing
+ * arrives: nil, true. */
 int zkl_lua_await(lua_State *L);
 /* client:peek() -> kind, tag, err, token, serial of the oldest event, which stays queued; for
  * "state" the state instead of the tag; nothing if there is no event */
@@ -124,7 +122,8 @@ int zkl_lua_muted(lua_State *L);
 int zkl_lua_forget(lua_State *L);
 /* client:take_log() -> level, text; nothing if there is no line */
 int zkl_lua_take_log(lua_State *L);
-/* client:contender() -> a contender that has not joined yet */
+/* client:contender(waits) -> a contender that has not joined yet; and, if a call `waits` for it,
+ * that call's ticket, which the call keeps until it receives the hold (csrc/lua/contender.c) */
 int zkl_lua_contender(lua_State *L);
 /* The three joins of a contender take the options of the lock as named fields of the table
  * `settings`: max_hold, slow, max_waiting, stint with linger, permits. A field that is missing, or

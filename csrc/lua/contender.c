@@ -28,12 +28,11 @@ struct ticket {
 
 static const char mark = 'c';
 
-void **zkl_new_contender(lua_State *L) {
+static void new_contender(lua_State *L) {
     entry *e = lua_newuserdata(L, sizeof *e);
     *e = (entry){.mark = &mark, .count = 1};
     luaL_getmetatable(L, ZKL_CONTENDER);
     lua_setmetatable(L, -2);
-    return (void **)&e->contender;
 }
 
 /* NULL: not a contender. */
@@ -104,16 +103,24 @@ static int ticket_collected(lua_State *L) {
     return 0;
 }
 
-/* contender:ticket() -> a ticket, for the call that waits: its acquire is counted already */
-static int contender_ticket(lua_State *L) {
-    entry *e = check_entry(L);
+/* Pushes a ticket for the contender at the top, whose acquire is counted already. */
+static void push_ticket(lua_State *L) {
+    entry *e = entry_at(L, -1);
     ticket *new = lua_newuserdata(L, sizeof *new);
     *new = (ticket){NULL};
     luaL_getmetatable(L, ZKL_TICKET);
     lua_setmetatable(L, -2);
     new->entry = e;
     e->ticket = new;
-    return 1;
+}
+
+int zkl_lua_contender(lua_State *L) {
+    zkl_check_client(L, 1);
+    const bool waits = lua_toboolean(L, 2);
+    new_contender(L);
+    if (waits)
+        push_ticket(L);
+    return waits ? 2 : 1;
 }
 
 /* contender:receive(ticket) -> true: the call with the ticket receives the hold; or, without a
@@ -426,9 +433,11 @@ static int entry_take_over(lua_State *L) {
 /* core.once_less(contender, owner, rests) -> true: its owner runs and holds it with validity left,
  * and this counts one acquire less. Or this was the last one, and the hold rests; if Lua had to
  * find the owner (true), only if `rests` is true. A ticket would end the next owner's hold.
- * Nothing: the slow path decides */
+ * false: its owner runs and holds it, and this is the last acquire, which the engine has to
+ * release. Nothing: the slow path decides */
 static int entry_once_less(lua_State *L) {
     entry *e = entry_here(L, 2);
+    bool done = true;
     if (!e)
         return 0;
     if (e->count > 1 && zkl_validity(e->contender) > 0)
@@ -436,9 +445,11 @@ static int entry_once_less(lua_State *L) {
     else if (e->count == 1 && !e->pinned && !e->ticket &&
              (lua_istable(L, 2) || lua_toboolean(L, 3)) && zkl_rest(e->contender))
         e->by_resume = false;
+    else if (e->count == 1 && zkl_held(e->contender))
+        done = false;
     else
         return 0;
-    lua_pushboolean(L, 1);
+    lua_pushboolean(L, done);
     return 1;
 }
 
@@ -469,7 +480,6 @@ void zkl_open_contender(lua_State *L) {
     static const luaL_Reg methods[] = {
         {"__gc", contender_collected},
         {"drop", contender_drop},
-        {"ticket", contender_ticket},
         {"receive", contender_receive},
         {"awaits", contender_awaits},
         {"forgo", contender_forgo},

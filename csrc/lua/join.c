@@ -2,12 +2,6 @@
 /* join: a new contender gets its terms and a position in line. */
 #include "binding.h"
 
-int zkl_lua_contender(lua_State *L) {
-    zkl_check_client(L, 1);
-    zkl_new_contender(L);
-    return 1;
-}
-
 /* The parameters of the three joins, by position. KIND, AT_ONCE, UNDER, JOB: client:join; COUNT:
  * client:join_leases. */
 enum {

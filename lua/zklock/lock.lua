@@ -168,9 +168,10 @@ local function seek(lock, deadline, once, who, is_caller)
   end
   local forbidden = LockPath.forbids(lock_path, who)
   if forbidden then return count_failure(lock, forbidden, core.now()) end
-  hold = Hold.new(lock_path, lock, who)
-  local ticket, err = Hold.acquire(hold, deadline, once, is_caller and who or owner.of_call(client))
-  if ticket then return hold, nil, nil, ticket end
+  local ticket, ok, err
+  hold, ticket = Hold.new(lock_path, lock, who)
+  ok, err = Hold.acquire(hold, deadline, once, is_caller and who or owner.of_call(client))
+  if ok then return hold, nil, nil, ticket end
   if err == "lost" then lock_path:forgive(who) end -- the caller hears of it now
   return nil, err, hold:shortage(err)
 end
@@ -245,11 +246,12 @@ end
 ---@return string? err "unknown": released with validity 0, so nobody can say whether it was still held;
 ---  "not owner"; "lost": it was held, and no longer is; "closed", "forked"
 function Lock:release(who)
-  local tried
+  local tried, done
   if not who and who == nil and (self and self == latest[1] or is_lock(self)) then
     local handed = self.handed
     tried = handed.contender
-    if tried and once_less(tried, handed.whose) then return true end
+    if tried then done = once_less(tried, handed.whose) end
+    if done then return true end
     who = owner.of_call(self.client, self.by_thread)
   else
     check.self(self, Lock, "lock:release")
@@ -261,13 +263,14 @@ function Lock:release(who)
   local known = LockPath.handed_to(self.lock_path, who)
   if known and known.contender ~= tried then
     local rests = owner.is_kept(who)
-    if once_less(known.contender, true, rests) then
+    done = once_less(known.contender, true, rests)
+    if done then
       if rests then relays:keep(known) end
       return true
     end
   end
   client.holds:sweep()
-  local stands = known and known.state == "held" and known.contender:held()
+  local stands = known and done == false and known.state == "held"
   local unusable = not stands and client.native:unusable()
   if unusable then return nil, unusable end
   return quietly(release, self, who, false, stands and known)

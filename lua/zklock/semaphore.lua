@@ -66,10 +66,10 @@ function Semaphore:acquire(timeout, count)
   client.holds:sweep()
   client.lifetimes:glance()
   local lease = new_lease(self)
-  local hold = Hold.new(lock_path, lease.listener, lease, count)
+  local hold, ticket = Hold.new(lock_path, lease.listener, lease, count)
   lease:bind(hold)
-  local ticket, err = hold:acquire(deadline, once, owner.of_call(client))
-  if not ticket then return client.waits:failure(err, hold:shortage(err)) end
+  local ok, err = hold:acquire(deadline, once, owner.of_call(client))
+  if not ok then return client.waits:failure(err, hold:shortage(err)) end
   return core.hand_over(hand_out, lease, ticket)
 end
 

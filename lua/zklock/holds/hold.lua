@@ -58,16 +58,18 @@ end
 --- A hold that has not joined a line yet. It already has room for every callback, so that ending it allocates nothing.
 --- For a listener that is set later, the room is made when there is something to tell.
 ---@param answered (fun(hold: zklock.Hold))? called when the hold is granted or fails
----@return zklock.Hold
+---@return zklock.Hold hold
+---@return userdata? ticket for the call that waits (`acquire`), if there is no `answered`
 function Hold.new(lock_path, listener, who, leases, answered)
+  local contender, ticket = lock_path.client.native:contender(not answered)
   local hold = setmetatable({ lock_path = lock_path, listener = listener, whose = owner.reference(who), handed = false,
-    state = "waiting", contender = lock_path.client.native:contender(), token = false, err = false,
+    state = "waiting", contender = contender, token = false, err = false,
     waiters = false, asked_for = false, dropped = false, _place = false, keeps = owner.keeps_number(who) }, Hold)
   if answered then hold.answered = answered end -- as few fields as possible: beyond 16 a table takes twice the memory
   if leases then hold.leases = leases end
   if listener.handle_lost then hold.loss = new_loss() end
   if revoked_listener(hold) then hold.revocation = new_revocation() end
-  return hold
+  return hold, ticket
 end
 
 -- ---- the way down: to acquire -------------------------------------------------------------------
@@ -142,14 +144,15 @@ local function end_call(self, raised)
 end
 
 --- Joins and waits. An error that is raised into this (Ctrl-C, a debug hook) ends the hold and is raised again. From
---- `hand_out` on the caller has the hold.
+--- `hand_out` on the caller has the hold. It keeps the ticket until then: if the collector takes that before, the hold
+--- ends.
 ---@param caller any the owner of a call that names no owner
----@return userdata? ticket for the caller to keep until `hand_out`: if the collector takes it before, the hold ends
+---@return boolean? held
 ---@return string? err
 function Hold:acquire(deadline, once, caller)
-  local client, ticket = self.lock_path.client, self.contender:ticket()
+  local client = self.lock_path.client
   local ok, err = client.waits.protected(join_and_wait, self, deadline, once, caller)
-  if ok and self.state == "held" then return ticket end
+  if ok and self.state == "held" then return true end
   if ok and self.err == NO_MEMORY then ok, err = false, NO_MEMORY end
   quietly(end_call, self, not ok)
   if not ok then error(err, 0) end
