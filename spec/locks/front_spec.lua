@@ -38,7 +38,7 @@ describe("the nodes in front of a waiter #once", function()
     here:becomes(2)
     local lines, note = here.notes()
     client = here:connect { log = function(_, line) if line:find("db7:4242", 1, true) then note(line) end end }
-    here:ask(client:mutex(here.path, { slow = 0.05 }))
+    here:ask(client:mutex(here.path, { slow = 1 })) -- its node is there by then
     local function first()
       local list = client.holds:list()
       return select(4, list[1].contender:front())
