@@ -122,7 +122,7 @@ describe("with luv", function()
     repeat
       n, ended = n + 1, 0
       coroutine.wrap(function()
-        raised = raising_hook.call("zklock/loop/luv.lua", n, client.poll, client, 0.03)
+        raised = raising_hook.call("zklock/loop/luv.lua", n, client.poll, client, 0.3)
         ended = ended + 1
       end)()
       loop.run(function() return ended == 1 end)
