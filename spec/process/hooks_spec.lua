@@ -435,6 +435,52 @@ describe("a hook that uses the client", function()
     assert.is_true(n > 10)
   end)
 
+  --- A trace of these lines.
+  local function trace(lines, listen)
+    local function take() return lines[1] and "debug", table.remove(lines, 1), true end
+    return Log.new({ callbacks = client.callbacks, native = { take_log = take } }, listen, "debug")
+  end
+
+  it("goes on with a long trace if it polls while the next turn is queued", function()
+    local n, came = 0
+    repeat
+      n = n + 1
+      local lines, got = {}, 0
+      local log = trace(lines, function() got = got + 1 end)
+      log:event()
+      client:poll() -- there is no line yet
+      for i = 1, 300 do lines[i] = "line" end -- more than one turn hands over
+      came = raising_hook.interrupt("zklock/run/callbacks.lua", n, function() client:poll() end, log.record.fn, log)
+      log:event()
+      client:poll()
+      assert.equal(300, got)
+    until not came
+    assert.is_true(n > 3)
+  end)
+
+  it("leaves a trace to one coroutine if it begins to hand it over while an event comes", function()
+    local n, came = 0
+    repeat
+      n = n + 1
+      local got, left = {}
+      local log = trace({ "one", "two" }, function(_, line)
+        got[#got + 1] = line
+        if #got > 1 then return end
+        left = coroutine.running()
+        coroutine.yield()
+      end)
+      came = raising_hook.interrupt("zklock/run/log.lua", n, function()
+        log:event()
+        client:poll()
+      end, log.event, log)
+      client:poll()
+      assert.same({ "one" }, got)
+      assert(coroutine.resume(left))
+      assert.same({ "one", "two" }, got)
+    until not came
+    assert.is_true(n > 3)
+  end)
+
   it("leaves a callback that it queues again its arguments", function()
     local callbacks, record, got, n, came = client.callbacks, Callbacks.new_call(false, false), {}, 0
     local function callback(argument) got[#got + 1] = argument end

@@ -84,13 +84,17 @@ function Callbacks:tell(call, fn, a, b, c, d)
   self.fifo:append(call)
 end
 
+local function queue_again(self, call, fn, a)
+  if not call.begun then return end
+  self:tell(call, fn, a)
+  call.begun = false
+end
+
 --- Queues a call that has run before, unless it is queued. Allocates nothing but, in Lua 5.4, room
 --- for nested calls. If that raises, the call still counts as begun.
 ---@param call zklock.Call
 function Callbacks:tell_again(call, fn, a)
-  if not call.begun then return end
-  self:tell(call, fn, a)
-  call.begun = false
+  quietly(queue_again, self, call, fn, a)
 end
 
 --- Queues a new call of fn for the next turn.

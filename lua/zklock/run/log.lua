@@ -98,10 +98,14 @@ local function take_all(self)
   end
 end
 
+local function begin(self)
+  if not is_running(self) then go_on(self) end
+end
+
 --- The dispatcher calls this, perhaps twice, when there are lines.
 function Log:event()
   if not self.record then return take_all(self) end
-  if not is_running(self) then go_on(self) end
+  quietly(begin, self)
 end
 
 return Log
