@@ -254,9 +254,15 @@ local function is_collection_due(round)
   return is_late or round % ROUNDS == 0 and is_in_use()
 end
 
+--- In one section: a client that begins afterwards finds no caretaker.
+local function is_needed()
+  is_tended = next(hosts) ~= nil
+  return is_tended
+end
+
 local function tend()
   local round = 0
-  while next(hosts) do
+  while quietly(is_needed) do
     if is_stopping then
       hap.msleep(POLL)
       for _, host in keys_of(hosts) do host:take() end
@@ -269,7 +275,6 @@ local function tend()
       if hap.get_info().Stopping ~= 0 then let_go() end
     end
   end
-  is_tended = false
 end
 
 -- ---- the adapter
@@ -315,8 +320,8 @@ end
 local function nap(waiter)
   local bell = take_bell()
   if not bell then return hap.msleep(POLL) end
-  waiting[waiter] = bell
-  local heard = waiter.done or is_stopping or bell.link:receive(1)
+  waiting[waiter] = bell -- from now on it rings: what has come before that is seen here
+  local heard = waiter.done or waiter:left() == 0 or is_stopping or bell.link:receive(1)
   waiting[waiter] = false
   if heard then put_back(bell) end
 end
