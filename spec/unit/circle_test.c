@@ -73,6 +73,16 @@ static void clients_in_a_circle_are_found(void) {
     }
 }
 
+static void where_nobody_waits_there_is_none(void) {
+    begin();
+    find();
+    CHECK_INT(found.count, 0);
+    add(0, ZKL_KIND_LOCK, 1, 1, false);
+    find();
+    CHECK_INT(found.count, 0);
+    end();
+}
+
 static void a_wait_with_an_end_breaks_it(void) {
     plant(3);
     all[3].ends = true;
@@ -388,6 +398,7 @@ static void is_as_the_oracle_says(void) {
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"two to five clients in a circle are found", clients_in_a_circle_are_found},
+        {"where nobody waits there is none", where_nobody_waits_there_is_none},
         {"a wait or a hold that ends breaks it", a_wait_with_an_end_breaks_it},
         {"a waiter behind it is not in it", one_who_only_waits_behind_it_is_not_in_it},
         {"waiters in front count", waiters_in_front_count},
