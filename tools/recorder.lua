@@ -114,7 +114,7 @@ end
 --- Three of them: a session at the leader, one at a follower, and one at a follower that is held back at times: what it
 --- is told by the leader stays in a proxy. Its patience is longer than anybody holds it back.
 local function hold_to_three(last)
-  local cluster = ensemble.start { links = true, tick_time = 1000, container_check_interval = CONTAINERS_STAY }
+  local cluster = ensemble.start { links = true, tick_time = 2000, container_check_interval = CONTAINERS_STAY }
   local leader = cluster:leader()
   local follower, kept = leader % 3 + 1, (leader + 1) % 3 + 1
   local link = cluster.links[kept][leader]

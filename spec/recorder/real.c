@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#define LIMIT 20 /* seconds */
+#define LIMIT 60 /* seconds */
 
 static char servers[8][64];
 static int server_count;

@@ -18,7 +18,8 @@ enum {
     PARTS = 4,
     BATCH_MOST = 12,
     FIRSTS_MOST = 4,
-    KEPT = 8
+    KEPT = 8,
+    SESSION_TIMEOUT = 20000 /* ms: a server that is held back answers a write only afterwards */
 };
 
 typedef struct session {
@@ -259,7 +260,7 @@ static void open_session(session *s) {
     s->age++;
     s->handle = NULL;
     zhandle_t *handle =
-        zookeeper_init2(stage_host(server_of(s)), on_session, 10000, NULL, s, 0, NULL);
+        zookeeper_init2(stage_host(server_of(s)), on_session, SESSION_TIMEOUT, NULL, s, 0, NULL);
     must(handle != NULL, "no handle");
     await_connection(s, 1);
     s->handle = handle;
@@ -698,8 +699,8 @@ static void take_session(session *s, bool writes) {
     const int before = s->connects;
     stage_as(SESSIONS);
     other.connects = 0;
-    zhandle_t *handle =
-        zookeeper_init2(stage_host(server_of(s) == 0), on_session, 10000, &id, &other, 0, NULL);
+    zhandle_t *handle = zookeeper_init2(stage_host(server_of(s) == 0), on_session, SESSION_TIMEOUT,
+                                        &id, &other, 0, NULL);
     must(handle != NULL, "no handle");
     await_connection(&other, 1);
     if (writes) {
