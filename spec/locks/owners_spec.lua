@@ -246,6 +246,22 @@ describe("owners", function()
     end)
   end)
 
+  -- The check of all owners is the last step before the sleep, and no event follows it.
+  it("that have ended already wait for nothing", function()
+    local thread = coroutine.create(function() coroutine.yield() end) -- 5.1 takes no C function
+    local known = client:mutex(path .. "-before")
+    assert(coroutine.resume(thread))
+    assert(known:acquire(PATIENCE, thread))
+    assert(known:release(thread))
+    local theirs = here:connect {}:mutex(path)
+    assert(theirs:acquire(PATIENCE))
+    assert(client:flush(PATIENCE))
+    client:poll()
+    assert(coroutine.resume(thread))
+    assert.same({ nil, "cancelled" }, { client:mutex(path):acquire(PATIENCE, thread) })
+    assert(theirs:release())
+  end)
+
   it("get the lock that they ask for although a finalizer calls the client meanwhile", function()
     local lock, dispatcher = client:mutex(path), client.dispatcher
     local enter = dispatcher.enter

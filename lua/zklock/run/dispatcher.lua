@@ -268,7 +268,7 @@ end
 --- Blocks until an event arrives, until `moment`, or until a signal. Before a long sleep the client
 --- checks all owners for those that have ended. With many owners the first sleep is a short one
 --- without this check: the servers usually answer sooner than the check would take.
----@param tag integer? if the first event is the grant under this tag, the engine hands it over at once
+---@param tag integer? of a subject that waits: if its grant is the first event, the engine hands it over at once
 ---@return integer? token of that grant
 ---@return boolean? is_forked true: nothing arrives, and it has not slept
 ---@return boolean? more with a token: true if there are further events
@@ -282,8 +282,9 @@ function Dispatcher:sleep(moment, is_first, tag)
       natives[i] = waits.native
     end
   end
-  if tag then return self.native:await(moment, natives, tag) end
-  self.native:wait(moment, natives)
+  if not tag then return self.native:wait(moment, natives) end
+  if self.subjects[tag].state ~= "waiting" then return nil end -- its owner has ended: no event comes
+  return self.native:await(moment, natives, tag)
 end
 
 --- True if there may be something to do, besides events, before a caller sleeps.
