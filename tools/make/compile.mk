@@ -2,7 +2,7 @@
 # The rules of compilation. Nothing here installs anything: what is missing, `make deps build` brings.
 
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
-	-Wwrite-strings -Wundef -Wformat=2 -Wvla -Werror=switch-enum
+	-Wwrite-strings -Wundef -Wformat=2 -Wvla -Werror=switch-enum -Werror=implicit-function-declaration
 OBJCOPY = objcopy
 RULES = Makefile tools/make/compile.mk
 
