@@ -353,6 +353,51 @@ describe("with fair = false a lock that one owner after the other takes", functi
     end, PATIENCE, "the end of the session")
   end)
 
+  --- Calls fn, and act() in its first allocation of a table with weak values: there a finalizer may run.
+  local function with_finalizer(act, fn)
+    local real = setmetatable
+    finally(function() _G.setmetatable = real end)
+    function _G.setmetatable(object, class)
+      if class and rawget(class, "__mode") == "v" then
+        _G.setmetatable = real
+        act()
+      end
+      return real(object, class)
+    end
+    fn()
+    assert.equal(real, setmetatable, "it has allocated none")
+  end
+
+  it("stays with the coroutine that takes it over in a finalizer while another one is about to", function()
+    local lock = place:shared()
+    assert(lock:acquire(PATIENCE))
+    for _ = 1, 5 do assert(client:exists(path, PATIENCE)) end -- the client has heard that nobody waits there
+    assert(lock:release())
+    assert.is_false(lock.lock_path.handed.relay) -- it rests, and nobody has taken it over so far
+    local abandoned, thread, ask = client:stats().abandoned, nil, nil
+    with_finalizer(function() thread, ask = holder(lock) end, function()
+      assert.same(TIMEOUT, coroutine.wrap(function() return { lock:acquire(0) } end)())
+    end)
+    assert.is_true(lock:is_held(thread))
+    assert.is_true(ask(function() return lock:release() end))
+    assert.equal(abandoned, client:stats().abandoned)
+    assert(lock:acquire(0))
+    assert(lock:release())
+  end)
+
+  it("is nobody's if a finalizer releases it while the client looks who has it", function()
+    local lock = passed()
+    local thread, ask = holder(lock)
+    other:mutex(path):request(PATIENCE, function() end)
+    wait.eventually(function() return #here.tree:children(path) == 2 end, PATIENCE, "the other one's node")
+    for _ = 1, 5 do assert(client:exists(path, PATIENCE)) end -- the client has heard of it: the hold cannot rest
+    with_finalizer(function()
+      assert.is_true(ask(function() return lock:release() end))
+    end, function() assert.is_nil(lock:why(thread)) end)
+    assert.is_nil(lock.lock_path:handed_to(thread))
+    assert.same(TIMEOUT, { lock:acquire(0, thread) })
+  end)
+
   it("is seen by those who ask for several paths, and for other options", function()
     local lock = passed()
     local _, ask = holder(lock)

@@ -95,12 +95,14 @@ end
 
 -- ---- from a hold to a relay and back ------------------------------------------------------------
 
---- It leaves the tables of owners.
+--- It leaves the tables of owners. Behind the last allocation nothing can come in between: a finalizer that uses the
+--- lock may have made it a relay meanwhile, or ended it.
 local function make(self, hold)
   local lock_path, who = hold.lock_path, hold.whose[1]
   local handed = lock_path:shown()
   local whose = setmetatable({ false }, WEAK_VALUES)
   watch(self)
+  if hold._relay or hold.state ~= "held" then return end
   self.all:add(hold)
   if not rawequal(who, nil) then
     lock_path:disown(who, hold)
@@ -125,7 +127,7 @@ end
 function Relays:keep(hold)
   if hold.lock_path.node == "read" or hold.dropped or not hold.contender:given_back() then return false end
   if not hold._relay then quietly(make, self, hold) end
-  return true
+  return hold._relay ~= false
 end
 
 --- It is no relay any more. Allocates nothing.
@@ -142,6 +144,7 @@ local function settle(self, hold)
   if rawequal(who, nil) then return hold:finish("abandoned") end
   if hold.contender:by_resume() then owner.note_resumed(who) end
   local reference = owner.reference(who)
+  if not hold._relay then return end -- a finalizer that uses the lock has settled it, and may have released it
   lock_path:add(who, hold)
   hold:set_owner(reference, owner.keeps_number(who))
   self:remove(hold)
