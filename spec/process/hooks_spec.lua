@@ -241,6 +241,32 @@ describe("an error that a hook raises", function()
     assert.equal(0, client:stats().held)
   end)
 
+  it("reaches the program if a signal sets it while a release hands the lock to the next caller here", function()
+    local place, answers = client:mutex(path .. "/next", { fair = false, linger = 1000 }), {}
+    assert(place:acquire(PATIENCE))
+    for _ = 1, 5 do assert(client:exists(path, PATIENCE)) end -- the client has heard that nobody waits there
+    place:request(PATIENCE, function(token, _, request)
+      answers[#answers + 1] = token
+      request:release()
+    end)
+    local tell = client.callbacks.tell
+    function client.callbacks.tell(...)
+      client.callbacks.tell = tell
+      debug.sethook(function()
+        debug.sethook()
+        error(HOOKED, 0)
+      end, "", 1)
+      return tell(...)
+    end
+    assert.same({ false, HOOKED }, { pcall(place.release, place) })
+    assert.same({ nil, "not owner" }, { place:release() })
+    wait.eventually(function()
+      client:poll(0.05)
+      return answers[1]
+    end, PATIENCE, "the answer")
+    assert.equal(1, #answers)
+  end)
+
   it("comes again when the lock is handed out, as it was set", function()
     local seen = 0
     local function hook() seen = seen + 1 end

@@ -9,6 +9,8 @@ local text = require "zklock.base.text"
 
 local quietly = core.quietly
 
+local NO_MEMORY = "not enough memory" -- as Lua itself says it
+
 --- So many events are taken before a debug hook may run again.
 local EVENTS_MOST = 64
 --- With more owners than this, the first sleep is short and comes before the check of all owners.
@@ -222,12 +224,14 @@ function Dispatcher:dispatch()
   if self.on_end then end_watch(self) end
 end
 
---- An error in `take_early` (no memory) must not reach the caller that has released: the next turn handles the rest.
+--- A lack of memory in `take_early` must not reach the caller that has released: the next turn handles the rest. But
+--- the error of a signal must, or the program would never hear of it.
 local function release_and_take(self, give_back, hold, failed)
   local ok, err = give_back(hold, failed)
   self.taking = true -- the subject of an event may release, too
-  pcall(take_early, self)
+  local done, raised = pcall(take_early, self)
   self.taking = false
+  if not done and raised ~= NO_MEMORY then error(raised, 0) end
   return ok, err
 end
 
