@@ -80,6 +80,25 @@ describe("a callback in plain Lua", function()
     assert.is_true(heard[3])
   end)
 
+  it_parks("goes on with another client, as that one's own do, if its wait ends as its client closes", function()
+    local got, called = nil, 0
+    a:spawn(function() got = { b:poll(PATIENCE) } end)
+    a:poll()
+    local tell_pollers = a.callbacks.tell_pollers
+    function a.callbacks.tell_pollers(...) -- a finalizer that polls
+      a.callbacks.tell_pollers = tell_pollers
+      b:spawn(function() end)
+      b:poll()
+      return tell_pollers(...)
+    end
+    a:close()
+    assert.is_nil(got)
+    for _ = 1, 3 do b:spawn(function() called = called + 1 end) end
+    a:poll()
+    polls_until(b, function() return got and called == 3 end)
+    assert.same({ 1 }, got)
+  end)
+
   it_parks("of a client for which another one's callback waits, goes on as well", function()
     local c, order = here:connect(), {}
     assert(other:acquire(path, PATIENCE))

@@ -314,9 +314,20 @@ function Waits:wait_alone(waiter)
   error(err, 0)
 end
 
+--- An entry can be in one queue only.
+local function take_out_of_queue(fifo, own)
+  local last, entry = fifo.count, fifo:first()
+  while entry and entry._number <= last do
+    fifo:remove(entry)
+    if entry.fn or entry._waits == own then fifo:append(entry) end
+    entry = fifo:first()
+  end
+end
+
 --- This client is closed. A coroutine that is parked here for another client moves to that client's
 --- loop.
 local function move_out(self)
+  take_out_of_queue(self.fifo, self)
   for thread, waiter in each(self.parked) do
     local waits = waiter._waits
     if waits ~= self then
