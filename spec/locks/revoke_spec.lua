@@ -42,6 +42,23 @@ describe("revocation", function()
     request:release()
   end)
 
+  it("may come, and the listener release, before the call that acquires returns: it has lost the lock", function()
+    local lock, theirs = client:mutex(path), other:mutex(path)
+    assert(theirs:acquire(PATIENCE, "they"))
+    local before, said = client:stats().revoked, nil
+    lock:on_revoke(function(who) said = { lock:release(who) } end)
+    client:spawn(string.gsub, "one", "one", function() -- a C function: nobody takes the client's events meanwhile
+      assert(theirs:release("they"))
+      assert.is_true(theirs:revoke(PATIENCE))
+      wait.eventually(function() return client:stats().revoked > before end, PATIENCE)
+    end)
+    assert.same({ nil, "lost" }, { lock:acquire(PATIENCE) })
+    assert.same({ true }, said)
+    assert.same({ nil, "not owner" }, { lock:release() })
+    assert(theirs:acquire(PATIENCE, "they"))
+    assert(theirs:release("they"))
+  end)
+
   it("returns false if there is no holder", function()
     assert.is_false(client:mutex(path):revoke(PATIENCE))
     assert.is_false(client:rwlock(path .. "rw").read:revoke(PATIENCE))

@@ -156,7 +156,7 @@ function Hold:acquire(deadline, once, caller)
   if ok and self.err == NO_MEMORY then ok, err = false, NO_MEMORY end
   quietly(end_call, self, not ok)
   if not ok then error(err, 0) end
-  return nil, err or self.err or (self.state == "lost" and "lost") or client.native:unusable()
+  return nil, err or self.err or (self.state ~= "waiting" and "lost") or client.native:unusable()
 end
 
 local function add_waiter(self, waiter)
