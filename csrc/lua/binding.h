@@ -96,6 +96,8 @@ bool zkl_is_run_by_resume(lua_State *thread);
 /* These add their functions to the table on top of the stack. */
 void zkl_open_thread(lua_State *L);
 void zkl_open_section(lua_State *L);
+/* For a hook: true if the running code must run whole. */
+bool zkl_is_in_section(lua_State *L);
 void zkl_open_fifo(lua_State *L);
 void zkl_open_often(lua_State *L);
 

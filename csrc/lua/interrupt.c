@@ -45,9 +45,12 @@ static const char *name_of(int number) {
     return "?";
 }
 
-/* Also runs in a coroutine that waits: csrc/lua/wait.c sets this hook there. */
+/* Also runs in a coroutine that waits: csrc/lua/wait.c sets this hook there. In a section of core
+ * it comes again with each instruction until the section is over. */
 static void hook(lua_State *L, lua_Debug *frame) {
     (void)frame;
+    if (zkl_is_in_section(L))
+        return;
     lua_sethook(L, NULL, 0, 0);
     luaL_error(L, "interrupted: %s", name_of(arrived));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* section: calls without a debug hook inside. A hook may raise at each instruction (Ctrl-C's hook
  * does, and hooks that bound a script's time do). Code that must run whole or not at all runs
- * here. */
+ * here. A signal can set a hook in the middle of it: that of interrupt_on waits for the end, that of
+ * lua(1), for Ctrl-C, does not. */
 #include "binding.h"
 
 #include <string.h>
@@ -128,6 +129,21 @@ static int section_resume(lua_State *L) {
         return 1;
     lua_xmove(thread, L, 1);
     return 2;
+}
+
+/* A section nests a few calls; finalizers may run in it. */
+#define LEVELS_MOST 64
+
+bool zkl_is_in_section(lua_State *L) {
+    lua_Debug frame;
+    bool found = false;
+    for (int level = 0; !found && level < LEVELS_MOST && lua_getstack(L, level, &frame); level++) {
+        lua_getinfo(L, "f", &frame);
+        const lua_CFunction call = lua_tocfunction(L, -1);
+        found = call == section_quietly || call == section_hand_over || call == section_resume;
+        lua_pop(L, 1);
+    }
+    return found;
 }
 
 void zkl_open_section(lua_State *L) {

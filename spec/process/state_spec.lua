@@ -176,6 +176,27 @@ describe("a Lua state that is closed", function()
       { result.code, result.stdout, result.stderr })
   end)
 
+  it("is interrupted by a signal only behind code that must run whole", function()
+    local result = run { [[
+      local core = require "zklock.core"
+      local uv = require "luv"
+      require("zklock").interrupt_on("TERM")
+      local reached
+      local function section()
+        uv.kill(uv.os_getpid(), "sigterm")
+        for _ = 1, 1000 do uv.os_getpid() end
+        reached = "its end"
+      end
+      local ok, err = pcall(function()
+        core.quietly(section)
+        for _ = 1, 1000 do uv.os_getpid() end
+        reached = "more"
+      end)
+      print(ok, err:match("interrupted: TERM$"), reached)
+    ]] }
+    assert.same({ 0, "false\tinterrupted: TERM\tits end\n", "" }, { result.code, result.stdout, result.stderr })
+  end)
+
   describe("in another thread than the main one", function()
     local WAITING = PROLOGUE .. [[
       zklock.interrupt_on("TERM", "HUP")
