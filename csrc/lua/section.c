@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* section: calls without a debug hook inside. A hook may raise at each instruction (Ctrl-C's hook
- * does, and hooks that bound a script's time do). Code that must run whole or not at all runs
- * here. A signal can set a hook in the middle of it: that of interrupt_on waits for the end, that of
+ * does, and hooks that bound a script's time do). Code that must run whole or not at all runs here.
+ * A signal can set a hook in the middle of it: that of interrupt_on waits for the end, that of
  * lua(1), for Ctrl-C, does not. */
 #include "binding.h"
 
