@@ -56,6 +56,7 @@ function report.figures(run, verdict)
   row("lost waiters", #team.lost_waiters)
   row("orphans", #run.orphans)
   row("deleted nodes that servers brought back", #run.ghosts)
+  row("states on which servers disagreed", #run.splits)
   local found = verdict.count == 0 and "passes" or verdict.count .. " violations"
   row("judge", "%s: %d lines in %.1f s", found, verdict.lines, verdict.took)
   say ""
@@ -88,12 +89,17 @@ local function tell_workers(run, list)
   end
 end
 
+local function keep(run)
+  run.record:keep(run.testbed.places, run.folder)
+  run.testbed:keep(run.folder)
+  say("all faults, what the resources saw, and the servers' logs and data: %s", run.folder)
+end
+
 --- How it came to that.
 local function tell(run, verdict)
   tell_violations(run, verdict)
   for _, list in ipairs { run.crew.lost_waiters, run.orphans, run.crew.complaints } do tell_workers(run, list) end
-  run.record:keep(run.testbed.places, run.folder)
-  say("all faults and what the resources saw: %s", run.folder)
+  keep(run)
   say("the same faults again: make chaos SEED=%d MINUTES=%g%s", run.seed, run.minutes,
     run.kind and " KIND=" .. run.kind or "")
 end
@@ -118,6 +124,7 @@ function report.check(run, verdict)
   show(team.lost_waiters, "lost waiter")
   show(run.orphans, "orphan")
   show(run.ghosts, "brought back by the servers")
+  show(run.splits, "the servers disagree")
   show(team.complaints, "complaint")
   if verdict.jobs then demand_of_jobs(verdict.jobs, demand) end
   demand(("at least %.0f faults injected"):format(least.faults * minutes), run.sum >= least.faults * minutes)
@@ -128,7 +135,7 @@ function report.check(run, verdict)
   demand("no lost waiter", #team.lost_waiters == 0)
   demand("no orphan", #run.orphans == 0)
   demand("the workers have nothing to complain of", #team.complaints == 0)
-  if failed > 0 then tell(run, verdict) end
+  if failed > 0 then tell(run, verdict) elseif #run.splits > 0 then keep(run) end
   say("%d passed, %d failed", passed, failed)
   return failed == 0
 end

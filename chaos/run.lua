@@ -127,7 +127,16 @@ local function recess(run, steps)
   run.resting = false
 end
 
-local function has_failed(run) return #run.crew.lost_waiters + #run.crew.complaints + #run.orphans > 0 end
+--- Takes the complaints that the servers explain from the others.
+local function sort_out(run)
+  run.crew.complaints, run.splits = run.testbed:sort_out(run.crew.complaints)
+  for _, split in ipairs(run.splits) do run.record:fault("the servers disagree: %s", split) end
+end
+
+--- Servers that disagree go on to do so: nothing behind it could be judged.
+local function is_over(run)
+  return run.rounds == run.most or #run.crew.lost_waiters + #run.crew.complaints + #run.orphans + #run.splits > 0
+end
 
 local function judge_all(run)
   local sum = { lines = 0, grants = 0, refusals = 0, stale = 0, overlaps = 0, count = 0, violations = {} }
@@ -180,7 +189,7 @@ local rounds = math.ceil(minutes * 60 / ROUND)
 local run = setmetatable({
   seed = seed, minutes = minutes, kind = arg[3], cast = cast, least = cast.least,
   schedule = schedule.make(seed, rounds * ITS_FAULTS, cast),
-  next = 1, clock = 0, rounds = 0, agenda = {}, injected = {}, orphans = {}, ghosts = {},
+  next = 1, clock = 0, rounds = 0, most = rounds, agenda = {}, injected = {}, orphans = {}, ghosts = {}, splits = {},
   jobs = arg[3] == "jobs" and jobs.new(cast) or nil,
   record = record.new(), folder = ("build/chaos/%d"):format(seed),
 }, Run)
@@ -198,8 +207,9 @@ repeat
   run.rounds = run.rounds + 1
   inject(run, run.rounds * ITS_FAULTS)
   recess(run, { "flush", "calm" })
-until run.rounds == rounds or has_failed(run) -- what went before is still in reach, and a failed run may take long
-run.share = run.rounds / rounds
+  sort_out(run)
+until is_over(run) -- what went before is still in reach, and a failed run may take long
+run.share = run.rounds / run.most
 recess(run, { "leave" })
 run.sum, run.kinds = total(run)
 run.took = loop.now() - run.began

@@ -21,6 +21,10 @@ local CONTAINER_CHECK = 2000 -- ms; the paths are containers, and vanish when no
 -- the workers, which is what could go wrong meanwhile.
 local UNKNOWING = 20
 
+-- The servers' logs, which `keep` keeps, say who led when, and from where each of the others was brought up to date.
+local ELECTIONS = { "-Dorg.slf4j.simpleLogger.showDateTime=true",
+  "-Dorg.slf4j.simpleLogger.log.org.apache.zookeeper.server.quorum=info" }
+
 -- Seconds for servers that are whole again to take a session, on a machine that has many times the work it can do.
 local PATIENCE = 60
 
@@ -44,7 +48,7 @@ end
 function testbed.start(cast, folder)
   local self = setmetatable({ places = {}, proxies = {}, gates = {}, session_timeout = cast.session_timeout,
     history = folder, told = history.open(folder, "servers") }, testbed)
-  self.cluster = ensemble.start { container_check_interval = CONTAINER_CHECK, links = true,
+  self.cluster = ensemble.start { container_check_interval = CONTAINER_CHECK, links = true, jvm = ELECTIONS,
     config = { syncLimit = UNKNOWING } }
   for n, kind in ipairs(cast.paths) do
     self.places[n] = { path = ("/chaos/%d-%s"):format(n, kind), kind = kind, store = resource.start() }
@@ -133,6 +137,66 @@ function testbed:lay_ghosts(seconds)
   return list
 end
 
+--- A write that fails, to which a quorum agrees: the server then shows all that was before. A deposed leader answers a
+--- sync, too.
+local function catch_up(tree)
+  return loop.poll(function()
+    local _, err = tree:delete("/chaos-testbed/nothing")
+    return err == "NONODE"
+  end, PATIENCE, 0.1) or error("a server takes no write although nothing is broken")
+end
+
+--- The zxid of a node's last change at each server, 0 where there is no such node.
+local function changed(self, path)
+  local list = {}
+  for n, one in ipairs(self.cluster.servers) do
+    local tree = inspector.connect(one.hosts, { timeout = PATIENCE })
+    catch_up(tree)
+    local stat, err = tree:exists(path)
+    list[n] = stat and stat.mzxid or err == "NONODE" and 0 or error(err)
+    tree:close()
+  end
+  return list
+end
+
+-- A follower complains of an older and a newer state (chaos.follower).
+local BACK = "a watch of (%S+) was told of (%d+) after (%d+)$"
+local STILL = "a watch of (%S+) was not told of (%d+), but of (%d+)$"
+
+local function states(complaint)
+  local path, older, newer = complaint:match(BACK)
+  if not path then path, newer, older = complaint:match(STILL) end
+  return path, tonumber(older), tonumber(newer)
+end
+
+--- Whether one server has this older state of a node for good, while another has the newer one, or a later one.
+local function is_split(list, older, newer)
+  local has_older, has_newer = false, false
+  for _, zxid in ipairs(list) do
+    has_older, has_newer = has_older or zxid == older, has_newer or zxid >= newer
+  end
+  return has_older and has_newer
+end
+
+--- Complaints that the servers explain: a watch was told of the state that one server has, when it knew the later one
+--- of another. No client can make them disagree, and none can know which of them is right.
+---@param complaints string[]
+---@return string[] rest those that are ours
+---@return string[] splits the others, with what each server has
+function testbed:sort_out(complaints)
+  local rest, splits = {}, {}
+  for _, text in ipairs(complaints) do
+    local path, older, newer = states(text)
+    local list = path and changed(self, path) or {}
+    if is_split(list, older, newer) then
+      splits[#splits + 1] = ("%s; the servers have %s"):format(text, table.concat(list, ", "))
+    else
+      rest[#rest + 1] = text
+    end
+  end
+  return rest, splits
+end
+
 local function list_nodes(tree, path, list)
   local found, err = nodes.list(tree, path)
   if not found then list[#list + 1] = ("%s: %s"):format(path, err) end
@@ -156,6 +220,15 @@ function testbed:orphans(seconds)
   end, seconds, 0.1)
   tree:close()
   return left
+end
+
+--- Ends the servers, and keeps their logs and data: the transactions that each of them had on its disk.
+---@param folder string
+function testbed:keep(folder)
+  for n, one in ipairs(self.cluster.servers) do
+    one:kill()
+    one:pack(("%s/server-%d.tar.gz"):format(folder, n))
+  end
 end
 
 --- Ends everything.

@@ -475,6 +475,56 @@ describe("chaos's testbed #once", function()
     assert.same({}, nodes.list(tree, path))
     for _, one in ipairs { writer, tree, client, store } do one:close() end
   end)
+
+  --- Makes a node at a server, and changes it until that is later than `after`.
+  ---@return integer mzxid
+  local function change(zk, path, after)
+    local tree = inspector.connect(zk.hosts)
+    local stat
+    assert(tree:create(path, "0", { parents = true }))
+    repeat stat = assert(tree:set(path, "1")) until stat.mzxid > after
+    tree:close()
+    return stat.mzxid
+  end
+
+  it("excuses a watch that was told what one server has after what another has, and nothing else", function()
+    local behind, ahead, path = server.start(), server.shared(), "/chaos_spec/split"
+    finally(function() behind:stop() end)
+    local older = change(behind, path, 0)
+    local newer = change(ahead, path, older)
+    local function sort_out(servers, text)
+      return testbed.sort_out({ cluster = { servers = servers } }, { text })
+    end
+    local both, back = { behind, ahead }, "w1.1: a watch of %s was told of %d after %d"
+    local still = "w1.1: a watch of %s was not told of %d, but of %d"
+    for _, text in ipairs { back:format(path, older, newer), still:format(path, newer, older) } do
+      local rest, splits = sort_out(both, text)
+      assert.same({}, rest)
+      assert.same({ ("%s; the servers have %d, %d"):format(text, older, newer) }, splits)
+      for _, zk in ipairs(both) do assert.same({ { text }, {} }, { sort_out({ zk, zk }, text) }) end
+    end
+    for _, text in ipairs {
+      back:format(path, older - 1, newer), -- no server has what it was told
+      back:format(path, older, newer + 1), -- or what it had been told before
+      back:format("/chaos_spec/elsewhere", older, newer),
+      still:format(path, newer + 1, older),
+      ("w1.1: a watch of %s was told of 7 as version 6"):format(path),
+      "w1.1: ended by itself",
+    } do
+      assert.same({ { text }, {} }, { sort_out(both, text) })
+    end
+  end)
+
+  it("keeps what the servers had on their disks", function()
+    local zk, path = server.start(), folder.new("kept")
+    finally(function() zk:stop() end)
+    change(zk, "/chaos_spec/kept", 0)
+    testbed.keep({ cluster = { servers = { zk } } }, path)
+    local list = process.spawn { "tar", "-tzf", path .. "/server-1.tar.gz", env = process.PLAIN }
+    assert.equal(0, list:wait(), list:stderr())
+    local names = list:stdout()
+    for _, name in ipairs { "^log\n", "\ndata/version%-2/log%.%x+\n" } do assert.matches(name, names) end
+  end)
 end)
 
 describe("chaos's record #once", function()
@@ -530,9 +580,9 @@ describe("chaos's report #once", function()
     local kept = record.new()
     kept:fault("cut, proxy %d", 2)
     local log = folder.file("log", ("0 w2.1/0 ask accepted %d 0\n"):format(kept.faults[1].at))
-    local run = { seed = 7, minutes = 4, share = 0.5, sum = 500, orphans = {}, ghosts = {}, record = kept,
+    local run = { seed = 7, minutes = 4, share = 0.5, sum = 500, orphans = {}, ghosts = {}, splits = {}, record = kept,
       folder = folder.new("report"), crew = { lost_waiters = {}, complaints = {} },
-      testbed = { places = { { path = "/chaos/1", store = { path = log } } } } }
+      testbed = { places = { { path = "/chaos/1", store = { path = log } } }, keep = function() end } }
     local verdict = { grants = 500, stale = 0, overlaps = 0, count = 0, violations = {} }
     change(run, verdict)
     local path = folder.file("printed", "")
@@ -553,6 +603,17 @@ describe("chaos's report #once", function()
     assert.is_true(good)
     assert.matches("8 passed, 0 failed\n$", text)
     assert.is_nil(text:find("SEED", 1, true))
+  end)
+
+  it("finds a run good whose servers disagreed, says so, and keeps what they had", function()
+    local kept
+    local good, text = check(function(run)
+      run.splits[1] = "a watch"
+      run.testbed.keep = function(_, path) kept = path == run.folder end
+    end)
+    assert.is_true(good)
+    assert.is_true(kept)
+    assert.matches("the servers disagree: a watch\n", text, 1, true)
   end)
 
   it("finds whatever should not be, and says how to have it again", function()

@@ -187,6 +187,10 @@ function server:back_up()
   return copy
 end
 
+--- Packs the log and the data of a server that is not running.
+---@param path string of the archive
+function server:pack(path) run("tar", "-czf", path, "-C", self.folder, "log", "data") end
+
 --- Replaces the data of a server that is not running.
 ---@param copy string? of `back_up`; nil: it has none any more
 function server:restore(copy)
