@@ -19,6 +19,7 @@ local minutes = tonumber(arg[1]) or 10
 local seed = tonumber(arg[2]) or os.time()
 local sync = arg[3] or "no"
 local PROGRESS = 20 -- blows
+local WAITS = 2 -- seconds: syncLimit
 
 local function pause(most) loop.turn_until(function() return false end, math.random() * most) end
 
@@ -74,6 +75,15 @@ local blows = {
     revive(cluster, follower)
     pause(1)
     revive(cluster, leader)
+  end },
+  { "follower stopped for about as long as the leader waits for it, then killed", function(cluster)
+    local follower = cluster:follower()
+    cluster:stop(follower)
+    loop.turn_until(function() return false end, WAITS * (0.9 + 0.2 * math.random()))
+    cluster:resume(follower)
+    pause(3)
+    cluster:kill(follower)
+    revive(cluster, follower)
   end },
   { "leader killed, the next one as soon as it leads", function(cluster)
     local first = cluster:kill_leader()
