@@ -385,6 +385,21 @@ describe("with fair = false a lock that one owner after the other takes", functi
     assert(lock:release())
   end)
 
+  it("is left alone if a finalizer asks for other options while a coroutine is about to take it over", function()
+    local lock = place:shared()
+    assert(lock:acquire(PATIENCE))
+    for _ = 1, 5 do assert(client:exists(path, PATIENCE)) end -- the client has heard that nobody waits there
+    assert(lock:release())
+    local kept
+    with_finalizer(function() place:shared { linger = 99 } end, function()
+      kept = coroutine.create(function() return lock:acquire(PATIENCE) end)
+      assert.is_number(select(2, coroutine.resume(kept))) -- it ends without a release
+    end)
+    assert(lock:acquire(0))
+    assert(lock:release())
+    assert.equal("dead", coroutine.status(kept))
+  end)
+
   it("is nobody's if a finalizer releases it while the client looks who has it", function()
     local lock = passed()
     local thread, ask = holder(lock)
