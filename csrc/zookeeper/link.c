@@ -36,8 +36,10 @@
 /* The library waits two thirds of the timeout for a server. If it leaves one as timed out sooner
  * than this, the server has granted less than TIMEOUT_LEAST. */
 #define HASTY (TIMEOUT_LEAST / 3)
-/* How long the library may take to finish what it was doing with a handle: some lines of code. */
+/* How long the library may take to finish what it was doing with a handle: some lines of code. On a
+ * busy machine its threads get no turn for that long, so there are several looks. */
 #define PARTING (ZKL_SECOND / 20)
+#define PARTING_LOOKS 40
 
 /* Builds of libzookeeper without TLS lack it; the header declares it only for builds with TLS. */
 extern zhandle_t *zookeeper_init_ssl(const char *host, const char *cert, watcher_fn fn,
@@ -345,17 +347,21 @@ static bool is_connected(zhandle_t *handle) {
 /* The library cannot let go of a session: when it closes a connected handle, it tells the servers
  * to end the session. On each connection it asks for the session whose id is in the handle, or for
  * a new one if that is 0; the answer overwrites the id. So this clears the id and cuts a connection
- * that has already asked for our session. A handle that is connected and has no id still has our
- * session. */
+ * that has already asked for our session, until the handle has a session of its own, or neither a
+ * connection nor our id. A handle that is connected and has no id still has our session. */
 bool zkl_link_part(zkl_link *link, zkl_identity *identity) {
     clientid_t *session = (clientid_t *)zoo_client_id(link->handle);
     *identity = (zkl_identity){.id = session->client_id};
     memcpy(identity->password, session->passwd, sizeof identity->password);
-    memset(session, 0, sizeof *session);
-    zkl_socket_hang_up(link->handle);
-    nanosleep(&(struct timespec){.tv_nsec = PARTING}, NULL);
-    const int64_t id = session->client_id;
-    return !is_connected(link->handle) || (id != 0 && id != identity->id);
+    for (unsigned looks = 0; looks < PARTING_LOOKS; looks++) {
+        memset(session, 0, sizeof *session);
+        zkl_socket_hang_up(link->handle);
+        nanosleep(&(struct timespec){.tv_nsec = PARTING}, NULL);
+        const int64_t id = session->client_id;
+        if (id != identity->id && (id != 0 || !is_connected(link->handle)))
+            return true;
+    }
+    return false;
 }
 
 zkl_identity zkl_link_identity(zkl_link *link) {

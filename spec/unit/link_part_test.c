@@ -8,6 +8,7 @@
 #include "zookeeper/socket.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <time.h>
@@ -30,7 +31,9 @@ static struct {
 
 static handle_socket own;
 static int listening;
-static int64_t found; /* the session that a server confirms in the pause; 0: none is found */
+static int64_t found;    /* the session that a server confirms in the pause; 0: none is found */
+static unsigned answers; /* how often */
+static unsigned pauses;  /* those that pass before the handle notices that it is cut */
 static zkl_link the_link;
 
 static zhandle_t *the_handle(void) {
@@ -55,9 +58,12 @@ static bool is_hung_up(void) {
 int nanosleep(const struct timespec *pause, struct timespec *left) {
     (void)pause;
     (void)left;
-    if (is_hung_up())
+    if (pauses > 0)
+        pauses--;
+    else if (is_hung_up())
         handle.state = ZOO_CONNECTING_STATE;
-    if (found) {
+    if (found && answers > 0) {
+        answers--;
         handle.id.client_id = found;
         handle.state = ZOO_CONNECTED_STATE;
     }
@@ -78,6 +84,8 @@ static void begin(void) {
     handle.id = (clientid_t){.client_id = OURS, .passwd = "secret"};
     handle.state = ZOO_CONNECTING_STATE;
     found = 0;
+    answers = UINT_MAX;
+    pauses = 0;
     memset(&the_link, 0, sizeof the_link);
     the_link.handle = the_handle();
 }
@@ -122,7 +130,25 @@ static void a_session_is_taken_off_a_connection_that_has_just_been_confirmed(voi
     CHECK(is_hung_up());
 }
 
-static void a_session_that_a_server_confirms_now_is_not_taken(void) {
+static void a_session_is_taken_off_a_connection_that_is_slow_to_notice_that_it_is_cut(void) {
+    learn();
+    handle.state = ZOO_CONNECTED_STATE;
+    pauses = 9;
+    CHECK(parts());
+    CHECK_INT(pauses, 0);
+    CHECK_INT(handle.state, ZOO_CONNECTING_STATE);
+}
+
+static void a_session_that_a_server_confirms_in_between_is_taken_after_all(void) {
+    learn();
+    found = OURS;
+    answers = 1;
+    CHECK(parts());
+    CHECK_INT(handle.id.client_id, 0);
+}
+
+/* The id is there again, and the next connection would ask for that session. */
+static void a_session_is_not_taken_while_its_id_comes_back(void) {
     found = OURS;
     CHECK(!parts());
 }
@@ -140,8 +166,12 @@ int main(int argc, char **argv) {
          a_session_is_taken_off_a_handle_without_a_server},
         {"a session is taken off a connection that has just been confirmed",
          a_session_is_taken_off_a_connection_that_has_just_been_confirmed},
-        {"a session that a server confirms now is not taken",
-         a_session_that_a_server_confirms_now_is_not_taken},
+        {"a session is taken off a connection that is slow to notice that it is cut",
+         a_session_is_taken_off_a_connection_that_is_slow_to_notice_that_it_is_cut},
+        {"a session that a server confirms in between is taken after all",
+         a_session_that_a_server_confirms_in_between_is_taken_after_all},
+        {"a session is not taken while its id comes back",
+         a_session_is_not_taken_while_its_id_comes_back},
         {"a handle may find a session of its own", a_handle_may_find_a_session_of_its_own},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, end);
