@@ -4,9 +4,6 @@
 local core = require "zklock.core"
 local each = require "zklock.base.each"
 
---- Returns the true metatable, even if it has a `__metatable` field.
-local metatable_of = rawget(_G, "debug") and debug.getmetatable or getmetatable
-
 local owner = {}
 
 --- Stands for the main program, also in Lua versions that have a coroutine for it: that coroutine
@@ -51,14 +48,21 @@ function owner.declare_kept_class(class)
   kept_classes[class] = true
 end
 
+--- True for an object of one of these classes. Another object may show such a class as its metatable; then it lacks the
+--- field. LuaJIT compiles all of this, but no call of debug.getmetatable.
+local function is_of(classes, value)
+  return not lasting[value] and type(value) == "table" and classes[getmetatable(value)] == true
+    and rawget(value, "_lifetimes") ~= nil
+end
+
 --- True for an object of a kept class.
 function owner.is_kept(value)
-  return not lasting[value] and kept_classes[metatable_of(value)] == true
+  return is_of(kept_classes, value)
 end
 
 --- True for an object of a weak class.
 function owner.keeps_number(value)
-  return not lasting[value] and weak_classes[metatable_of(value)] == true
+  return is_of(weak_classes, value)
 end
 
 --- True if this owner can end while it holds.
