@@ -111,17 +111,16 @@ int zkl_lua_wait(lua_State *L);
  * hook is set it stays, for Lua takes events without hooks. In a forked child, where nothing
  * arrives: nil, true. */
 int zkl_lua_await(lua_State *L);
-/* client:peek() -> kind, tag, err, token, serial of the oldest event, which stays queued; for
- * "state" the state instead of the tag; nothing if there is no event */
+/* client:peek(handled) -> kind, tag, err, token, serial of the oldest event, which stays queued;
+ * for "state" the state instead of the tag; nothing if there is no event. handled: the serial of
+ * an event that was handled, or nil: it leaves the queue first */
 int zkl_lua_peek(lua_State *L);
-/* client:look() -> as client:peek(), but the descriptor stays as it is; nothing also inside a
+/* client:look(handled) -> as client:peek, but the descriptor stays as it is; nothing also inside a
  * finalizer, which may run between any two steps of ours */
 int zkl_lua_look(lua_State *L);
 /* client:muted(fn, ...) -> the results of fn, which takes events by client:look and cannot be
  * suspended: events make the descriptor readable only if one is left at the end */
 int zkl_lua_muted(lua_State *L);
-/* client:forget(serial): the event was handled */
-int zkl_lua_forget(lua_State *L);
 /* client:take_log() -> level, text; nothing if there is no line */
 int zkl_lua_take_log(lua_State *L);
 /* client:contender(waits) -> a contender that has not joined yet; and, if a call `waits` for it,

@@ -112,7 +112,6 @@ void zkl_open_client(lua_State *L) {
         {"await", zkl_lua_await},
         {"peek", zkl_lua_peek},
         {"look", zkl_lua_look},
-        {"forget", zkl_lua_forget},
         {"muted", zkl_lua_muted},
         {"take_log", zkl_lua_take_log},
         {"contender", zkl_lua_contender},

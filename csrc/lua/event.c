@@ -24,9 +24,17 @@ static int push_event(lua_State *L, const zkl_event *event) {
     return 5;
 }
 
+/* The client. The event with the serial in argument 2, if there is one, was handled. */
+static zkl_client *go_on(lua_State *L) {
+    zkl_client *client = zkl_check_client(L, 1);
+    if (!lua_isnoneornil(L, 2))
+        zkl_forget(client, (uint64_t)luaL_checknumber(L, 2));
+    return client;
+}
+
 int zkl_lua_peek(lua_State *L) {
     zkl_event event;
-    return zkl_peek(zkl_check_client(L, 1), &event) ? push_event(L, &event) : 0;
+    return zkl_peek(go_on(L), &event) ? push_event(L, &event) : 0;
 }
 
 /* True if a finalizer runs; only one can run at a time. Also true if the script has stopped the
@@ -41,14 +49,9 @@ static bool is_finalizing(lua_State *L) {
 }
 
 int zkl_lua_look(lua_State *L) {
-    zkl_client *client = zkl_check_client(L, 1);
+    zkl_client *client = go_on(L);
     zkl_event event;
     return !is_finalizing(L) && zkl_look(client, &event) ? push_event(L, &event) : 0;
-}
-
-int zkl_lua_forget(lua_State *L) {
-    zkl_forget(zkl_check_client(L, 1), (uint64_t)luaL_checknumber(L, 2));
-    return 0;
 }
 
 int zkl_lua_muted(lua_State *L) {

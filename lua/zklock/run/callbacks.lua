@@ -104,7 +104,7 @@ end
 
 --- True if a callback is queued for the next turn.
 function Callbacks:is_pending()
-  return self.fifo:first() ~= false
+  return self.fifo.tail ~= false
 end
 
 --- The first entry is the innermost callback that runs now, of all clients. After an error it may
@@ -135,7 +135,7 @@ end
 --- True if a callback is queued that may run now. A callback that waits but cannot be parked, or
 --- that polls in a loop, runs others inside itself; `deepest` bounds that.
 function Callbacks:is_due()
-  return self.fifo:first() ~= false and depth() < yields.deepest
+  return self.fifo.tail ~= false and depth() < yields.deepest
 end
 
 --- The body of a callback's own coroutine. A tail call: once the callback returns, nothing follows.

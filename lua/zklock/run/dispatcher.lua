@@ -140,24 +140,20 @@ local function tell(self, kind, tag, err, token)
   end
 end
 
---- Takes the engine's oldest event. While callbacks are queued, the descriptor stays readable.
-local function take_one(self)
-  local native = self.native
-  local kind, tag, err, token, serial = native:peek()
-  if kind then
-    tell(self, kind, tag, err, token)
-    native:forget(serial)
-  elseif self.callbacks:is_due() then
-    native:wake()
-  end
-  return kind ~= nil
-end
-
+--- Takes the engine's oldest events. While callbacks are queued, the descriptor stays readable.
 ---@return boolean more false: all are taken
 local function take_some(self)
+  local native = self.native
+  local kind, tag, err, token, serial
   for _ = 1, EVENTS_MOST do
-    if not take_one(self) then return false end
+    kind, tag, err, token, serial = native:peek(serial)
+    if not kind then
+      if self.callbacks:is_due() then native:wake() end
+      return false
+    end
+    tell(self, kind, tag, err, token)
   end
+  native:peek(serial) -- the last one leaves the queue
   return true
 end
 
@@ -169,8 +165,7 @@ local function take_early(self)
   while kind do
     tell(self, kind, tag, err, token)
     if self.callbacks:is_pending() then native:wake() end
-    native:forget(serial)
-    kind, tag, err, token, serial = native:look()
+    kind, tag, err, token, serial = native:look(serial)
   end
 end
 

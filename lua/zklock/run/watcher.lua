@@ -4,10 +4,8 @@
 local finalizer = require "zklock.base.finalizer"
 
 local function forget_all(native)
-  repeat
-    local serial = select(5, native:peek())
-    if serial then native:forget(serial) end
-  until not serial
+  local serial
+  repeat serial = select(5, native:peek(serial)) until not serial
 end
 
 --- The loop keeps the engine's client alive. It keeps the Lua client alive only while a callback or
