@@ -159,30 +159,40 @@ static int contender_forsaken(lua_State *L) {
     return 1;
 }
 
-/* Answers true, or nil, err. */
-static int answer(lua_State *L, zkl_status (*call)(zkl_contender *)) {
-    zkl_contender *contender = check(L);
-    const zkl_status status = contender ? call(contender) : ZKL_NOT_OWNER;
-    if (status != ZKL_OK)
-        return zkl_push_error(L, status);
-    lua_pushboolean(L, 1);
-    return 1;
+/* Counts one of several acquires less. false: it is the last one, or it is lost, or max_hold has
+ * passed. */
+static bool release_inner(entry *e, zkl_status *answer) {
+    if (e->count <= 1 || !e->contender || !zkl_held(e->contender))
+        return false;
+    *answer = zkl_would_release(e->contender);
+    if (*answer == ZKL_LOST)
+        return false;
+    e->count--;
+    return true;
 }
 
-/* contender:release() -> true, or nil, err */
+static zkl_status release_last(entry *e, bool failed) {
+    if (!e->contender)
+        return ZKL_NOT_OWNER;
+    return failed ? zkl_give_up(e->contender) : zkl_release(e->contender);
+}
+
+/* contender:release(failed) -> true, or nil; err or nil; and true if other acquires of its owner
+ * stand, and this was one less. failed: no caller of this client takes the node over */
 static int contender_release(lua_State *L) {
-    return answer(L, zkl_release);
-}
-
-/* contender:give_up() -> true, or nil, err: as release, but no caller of this client takes the node
- * over */
-static int contender_give_up(lua_State *L) {
-    return answer(L, zkl_give_up);
-}
-
-/* contender:would_release() -> true, or nil, err: the answer that release would give now */
-static int contender_would_release(lua_State *L) {
-    return answer(L, zkl_would_release);
+    entry *e = check_entry(L);
+    zkl_status status = ZKL_LOST;
+    const bool inner = release_inner(e, &status);
+    if (!inner)
+        status = release_last(e, lua_toboolean(L, 2));
+    if (status == ZKL_OK) {
+        lua_pushboolean(L, 1);
+        lua_pushnil(L);
+    } else {
+        zkl_push_error(L, status);
+    }
+    lua_pushboolean(L, inner);
+    return 3;
 }
 
 /* contender:extend(seconds) -> true if it has waited for somebody, else false; or nil, err: its
@@ -487,8 +497,6 @@ void zkl_open_contender(lua_State *L) {
         {"extend", contender_extend},
         {"quit", contender_quit},
         {"release", contender_release},
-        {"give_up", contender_give_up},
-        {"would_release", contender_would_release},
         {"cancel", contender_cancel},
         {"held", contender_held},
         {"turn", contender_turn},

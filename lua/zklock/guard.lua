@@ -19,7 +19,7 @@ local function collected(claim)
   local hold = claim.hold
   if hold.state ~= "held" then return end
   if hold.contender:count() > 1 then
-    hold:release()
+    hold.contender:add(-1)
   else
     hold:abandon()
   end

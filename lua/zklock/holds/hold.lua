@@ -355,35 +355,21 @@ function Hold:end_rest()
   return ended
 end
 
---- Gives back one of several counts.
----@return boolean? ok nil without an error: it is the last count, or max_hold has passed
----@return string? err "unknown"
-local function release_one(contender)
-  if contender:count() == 1 or not contender:held() then return nil end
-  local ok, err = contender:would_release()
-  if err == "lost" then return nil end
-  contender:add(-1)
-  return ok, err
-end
-
---- Gives back the lock.
+--- Inside `quietly`, as `finish` is.
 local function give_back(self, failed)
   local contender, dispatcher = self.contender, self.lock_path.client.dispatcher
   dispatcher:keep(self) -- first: there may be no memory later
-  local ok, err
-  if failed then
-    ok, err = contender:give_up()
-  else
-    ok, err = contender:release()
-  end
-  if ok or err == "unknown" then
+  local ok, err, is_inner = contender:release(failed)
+  if is_inner then
+    dispatcher:unkeep(self)
+  elseif ok or err == "unknown" then
     self.err = err or false -- if an error cuts the rest short, the next release answers the same
-    self:finish("released")
+    finish(self, "released")
   elseif err == "lost" then
-    self:finish("lost")
+    finish(self, "lost")
   elseif contender:given_back() then -- by a release that an error has interrupted
     err = self.err
-    self:finish(err and "released" or "rested")
+    finish(self, err and "released" or "rested")
     if not err then return true end
   else
     dispatcher:unkeep(self)
@@ -391,15 +377,13 @@ local function give_back(self, failed)
   return ok, err
 end
 
---- Gives back one count; with the last count, the lock.
+--- Gives back one count; with the last count, the lock. The caller is inside `quietly`.
 ---@param failed boolean? true: work under the lock may go on, so no other caller here may take over
 ---  its node
 ---@return boolean? ok
 ---@return string? err "unknown": released with validity 0, so nobody can say whether it was still held;
 ---  "lost", or as of the engine's `release`
 function Hold:release(failed)
-  local ok, err = release_one(self.contender)
-  if ok or err then return ok, err end
   return self.lock_path.client.dispatcher:release(give_back, self, failed)
 end
 
