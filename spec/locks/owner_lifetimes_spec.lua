@@ -4,6 +4,12 @@
 local lifetimes = require "zklock.owners.owner_lifetimes"
 local owner = require "zklock.owners.owner"
 
+--- Owners whose ends are reported, and others that have their number themselves.
+local Reported, Numbered = { set_busy = function() end }, {}
+Reported.__index = Reported
+owner.declare_kept_class(Reported)
+owner.declare_weak_class(Numbered)
+
 local function subject()
   return { drop = function() end, abandon = function(self) self.abandoned = true end }
 end
@@ -95,6 +101,37 @@ describe("owners that can end", function()
       assert.is_nil(others.abandoned)
     end)
   end
+
+  it("are looked at only if there is one whose end nobody reports", function()
+    local function new(class)
+      return setmetatable({ _lifetimes = false, _number = false, _finalizer = false }, class)
+    end
+    local reported, its, looks = new(Reported), subject(), 0
+    local first_to_look_at = owner.first_to_look_at
+    function owner.first_to_look_at(...)
+      looks = looks + 1
+      return first_to_look_at(...)
+    end
+    local function looks_of(fn)
+      looks = 0
+      fn(all)
+      return looks > 0
+    end
+    all:note(reported, its)
+    assert.same({ false, false }, { looks_of(all.glance), looks_of(all.reap) })
+    for _, other in ipairs { coroutine.create(function() end), new(Numbered), "a name" } do
+      all:note(other, subject())
+      assert.same({ true, true }, { looks_of(all.glance), looks_of(all.reap) })
+      all:abandon(reported)
+      assert.is_true(looks_of(all.glance))
+      all:abandon(other)
+      all:note(reported, its)
+      assert.same({ false, false }, { looks_of(all.glance), looks_of(all.reap) })
+    end
+    owner.first_to_look_at = first_to_look_at
+    all:unnote(reported, its, true)
+    assert.same({ 0, 0 }, { all.count, all.unreported })
+  end)
 
   it("have a number that no later one gets as long as they are there", function()
     local one, again = {}, 0

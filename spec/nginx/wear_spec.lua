@@ -59,6 +59,41 @@ describe("a worker of nginx that has served many", function()
     assert.same({}, web:errors())
   end)
 
+  it("has as many semaphores as requests have waited at a time, not one for each", function()
+    web = here:nginx { workers = 1, http = [[
+      init_worker_by_lua_block {
+        local semaphore = require "ngx.semaphore"
+        local new = semaphore.new
+        made = 0
+        function semaphore.new(...)
+          made = made + 1
+          return new(...)
+        end
+        client = assert(require("zklock").connect("@hosts@"))
+      }
+    ]], server = [[
+      location /wait { content_by_lua_block {
+        local lock = client:mutex("/nginx-wear/wait", { fair = false })
+        local before = made
+        for _ = 1, 20 do
+          local threads = {}
+          for i = 1, 5 do
+            threads[i] = ngx.thread.spawn(function()
+              local who = {}
+              assert(lock:acquire(60, who))
+              ngx.sleep(0.001) -- a holder
+              assert(lock:release(who))
+            end)
+          end
+          for i = 1, 5 do assert(ngx.thread.wait(threads[i])) end
+        end
+        ngx.say(made - before <= 5, " ", client:stats().waiting)
+      } }
+    ]] }
+    assert.same({ 200, "true 0\n" }, { web:get("/wait") })
+    assert.same({}, web:errors())
+  end)
+
   describe("whose timers are used up", function()
     local FEW = [[ lua_max_running_timers 3; lua_shared_dict counts 1m; ]]
     -- Timers that stay until they are told to go, and more of them than nginx runs.

@@ -251,7 +251,9 @@ end
 
 --- Gives back the holds of owners that have ended, so that a new waiter does not wait for them.
 function LockPath:reap()
-  if self.holder or self.read or self.write or self.parts or self.multilocks ~= NONE then core.quietly(reap, self) end
+  local holder = self.holder
+  if holder and not holder._relay and owner.is_kept(holder.whose[1]) then holder = false end -- its end is reported
+  if holder or self.read or self.write or self.parts or self.multilocks ~= NONE then core.quietly(reap, self) end
 end
 
 -- ---- deadlocks of an owner with itself ----------------------------------------------------------

@@ -173,6 +173,7 @@ function Relays:take(lock, handed, timeout)
   local lock_path, loop = lock.lock_path, self.client.loop
   local hold, who = handed.relay, nil
   if not hold then
+    if loop.owner then return nil end -- a hold that rests there is a relay: the release has made it one
     hold = lock_path.holder
     if not hold or hold.state ~= "held" or not hold.handed or not self:keep(hold) then return nil end
   end

@@ -76,13 +76,33 @@ local function nap(host, waiter)
   return due and math.min(left, math.max(due + LATE, LATE)) or left
 end
 
+--- Semaphores that no light thread waits for, and that nobody will post: as many as have been in use at once.
+local spares, spare_count = {}, 0
+
+local function take_semaphore()
+  if spare_count == 0 then return assert(semaphore.new(0)) end
+  local spare = spares[spare_count]
+  spares[spare_count], spare_count = nil, spare_count - 1
+  return spare
+end
+
+--- The wait is over. A wake that comes late finds no semaphore.
+local function return_semaphore(waiter)
+  local spare = waiter.semaphore
+  waiter.semaphore = false
+  if spare:count() == 0 then
+    spares[spare_count + 1] = spare
+    spare_count = spare_count + 1 -- last: there may be no memory before
+  end
+end
+
 function openresty.wait(client, waiter)
   if waiter.done then return end
   local host = client.host
   host.visits:here()
   if waiter.done then return end -- its visit has just begun, and took the events
   host.notifier:listen()
-  waiter.semaphore = assert(semaphore.new(0))
+  waiter.semaphore = take_semaphore()
   repeat
     waiter.is_asleep = true
     waiter.semaphore:wait(nap(host, waiter))
@@ -90,6 +110,7 @@ function openresty.wait(client, waiter)
     local over = waiter.done or waiter:left() == 0
     if not over then host:help() end
   until over
+  return_semaphore(waiter)
 end
 
 --- ngx.thread.kill takes a light thread out of its semaphore's queue without notice. The coroutine

@@ -22,10 +22,12 @@ local FEW = 4
 ---@field private shares table<integer, table<table, boolean>> by number: the owner's things, which
 ---  have `drop()` and `abandon(who)`; `who` is nil if the owner was collected
 ---@field private numbers table<any, integer> weak
----@field private own table<integer, boolean> by number: the owner stores its number itself
+---@field private own table<integer, boolean|"kept"> by number: the owner stores its number itself; "kept": and is of a
+---  kept class, so its end is reported
 ---@field private finalizers table<any, any> weak
 ---@field count integer
 ---@field private vacant integer how many of them have an empty share
+---@field private unreported integer how many of them may end without notice
 ---@field private entering boolean? an owner gets its number now: a finalizer that runs meanwhile
 ---  removes no owner
 ---@field private at integer the owner that was checked last
@@ -46,6 +48,7 @@ function OwnerLifetimes.new()
     finalizers = weak "k",
     count = 0,
     vacant = 0,
+    unreported = 0,
     at = 0,
     others = false,
   })
@@ -78,7 +81,7 @@ local function enter(lifetimes, who)
   lifetimes.shares[number] = share
   lifetimes.whos[number] = who
   local own = owner.keeps_number(who) and not who._lifetimes
-  lifetimes.own[number] = own
+  lifetimes.own[number] = own and is_kept and "kept" or own
   if own then
     who._lifetimes, who._number, who._finalizer = lifetimes, number, finalizer_of_share
   else
@@ -86,6 +89,7 @@ local function enter(lifetimes, who)
     lifetimes.numbers[who] = number
   end
   lifetimes.count, lifetimes.vacant = number, lifetimes.vacant + 1
+  if lifetimes.own[number] ~= "kept" then lifetimes.unreported = lifetimes.unreported + 1 end
   lifetimes.entering = nil
   return number
 end
@@ -103,6 +107,7 @@ end
 local function leave(lifetimes, number)
   local last, own, numbers = lifetimes.count, lifetimes.own, lifetimes.numbers
   local who, successor = lifetimes.whos[number], lifetimes.whos[last]
+  if own[number] ~= "kept" then lifetimes.unreported = lifetimes.unreported - 1 end
   if who and own[number] then
     who._lifetimes, who._number, who._finalizer = false, false, false
   elseif who then
@@ -226,14 +231,15 @@ end
 ---@param most number? default: IN_PASSING
 function OwnerLifetimes:reap(most)
   most = most or IN_PASSING
-  if self.count > 0 then quietly(reap, self, most, self.vacant > 0 and self.shares or nil) end
+  local has_vacant = self.vacant > 0
+  if self.unreported > 0 or has_vacant then quietly(reap, self, most, has_vacant and self.shares or nil) end
   if self.others then self.others:reap(most) end
 end
 
 --- Checks a few owners. One with an empty share keeps its number: it may be about to ask for a
 --- lock.
 function OwnerLifetimes:glance()
-  if self.count > 0 then quietly(reap, self, FEW) end
+  if self.unreported > 0 then quietly(reap, self, FEW) end
 end
 
 return OwnerLifetimes

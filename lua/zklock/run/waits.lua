@@ -181,31 +181,36 @@ local function home_of(thread, waits)
   return home and not unusable and is_turned(home, waits) and home or nil
 end
 
---- The running coroutine and its home, if it is a callback's and can be parked.
+--- The home of the running coroutine, if it is a callback's and can be parked.
 ---@param parks boolean? as of a waiter
----@return thread? thread
 ---@return zklock.Waits? home
-function Waits:parkable(parks)
-  local thread = coroutine.running()
+local function parking_of(thread, waits, parks)
   if not thread or not made[thread] or not yields.can_pause(parks) then return nil end
-  local home = home_of(thread, self)
-  if home then return thread, home end
-  return nil
+  return home_of(thread, waits)
+end
+
+--- True if the running coroutine is a callback's and can be parked.
+---@param parks boolean? as of a waiter
+function Waits:parkable(parks)
+  return parking_of(coroutine.running(), self, parks) ~= nil
 end
 
 --- True if the running coroutine would park here: it is a callback of this client, or of a closed
 --- one.
 function Waits:parks_here()
-  local _, home = self:parkable()
-  return home == self
+  return parking_of(coroutine.running(), self) == self
 end
 
 --- Waits as the loop does. The loop does not know the coroutines that this library has created for
 --- callbacks, so those block, also if the callback is another client's.
-function Waits:suspend(waiter)
-  local thread = coroutine.running()
+---@param thread thread? the running coroutine
+local function suspend(self, waiter, thread)
   local adapter = thread and made[thread] and blocking or self.loop
   return adapter.wait(self.client, waiter)
+end
+
+function Waits:suspend(waiter)
+  return suspend(self, waiter, coroutine.running())
 end
 
 local function count_abroad(home, waits, by)
@@ -271,24 +276,24 @@ function Waits:unpark()
   self.beginning[1] = false
 end
 
-local function wait(self, waiter)
-  local thread, home = self:parkable(waiter.parks)
-  if not thread then return self:suspend(waiter) end
+local function wait(self, waiter, thread)
+  local home = parking_of(thread, self, waiter.parks)
+  if not home then return suspend(self, waiter, thread) end
   made[thread] = home.reference
   quietly(park, home, thread, waiter, self)
   local parks = true
   while parks and not waiter.done do parks = yields.pause() end
   quietly(unpark, made[thread][1] or home, thread)
-  if not parks then return self:suspend(waiter) end
+  if not parks then return suspend(self, waiter, thread) end
   waiter._woken = true -- no loop knows it
 end
 
 --- Waits until `waiter.done` or its deadline. A callback is parked; other callers wait as the loop
 --- does.
 function Waits:wait(waiter)
-  local beginning = self.beginning
-  beginning[1] = coroutine.running() or owner.main
-  if not waiter.done then wait(self, waiter) end
+  local beginning, thread = self.beginning, coroutine.running() -- LuaJIT compiles no call of it
+  beginning[1] = thread or owner.main
+  if not waiter.done then wait(self, waiter, thread) end
   beginning[1] = false
 end
 
@@ -296,9 +301,9 @@ end
 --- more.
 ---@return boolean waited false: here only a waiter can wait
 function Waits:await(subject, tag)
-  local here = coroutine.running() or owner.main
-  if not self.blocks or made[here] then return false end
-  local beginning = self.beginning
+  if not self.blocks then return false end
+  local beginning, here = self.beginning, coroutine.running() or owner.main
+  if made[here] then return false end
   beginning[1] = here
   self.client.dispatcher:await(subject, tag)
   beginning[1] = false
