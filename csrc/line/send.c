@@ -335,6 +335,7 @@ void zkl_send_list(zkl_line *line) {
     if (watch && rc == ZOK)
         zkl_line_set_directory_watch(line, ZKL_WATCH_ARMED);
     line->list_sent = rc == ZOK;
+    line->list_synced = line->list_synced && line->list_sent;
     line->asked = zkl_context_now(line->context);
     line->list_wanted = !line->list_sent;
     if (rc != ZOK)
