@@ -133,7 +133,6 @@ build = {
       ["zklock.owners.owner"] = "lua/zklock/owners/owner.lua",
       ["zklock.owners.owner_lifetimes"] = "lua/zklock/owners/owner_lifetimes.lua",
       ["zklock.run.callbacks"] = "lua/zklock/run/callbacks.lua",
-      ["zklock.run.deadlines"] = "lua/zklock/run/deadlines.lua",
       ["zklock.run.dispatcher"] = "lua/zklock/run/dispatcher.lua",
       ["zklock.run.log"] = "lua/zklock/run/log.lua",
       ["zklock.run.query"] = "lua/zklock/run/query.lua",

@@ -32,6 +32,9 @@ void zkl_set_functions(lua_State *L, const luaL_Reg *functions);
  * from Lua 5.1 on. */
 void zkl_metatable(lua_State *L, const char *name, const luaL_Reg *methods);
 
+/* table[field] = false */
+void zkl_set_false(lua_State *L, int table, const char *field);
+
 /* Pushes an integer where Lua has 64 bits for it, else a number, exact up to 2^53. */
 void zkl_push_token(lua_State *L, int64_t token);
 /* The token in argument `arg`, as such a number. */
@@ -99,6 +102,7 @@ void zkl_open_section(lua_State *L);
 /* For a hook: true if the running code must run whole. */
 bool zkl_is_in_section(lua_State *L);
 void zkl_open_fifo(lua_State *L);
+void zkl_open_heap(lua_State *L);
 void zkl_open_often(lua_State *L);
 
 /* Methods of a client, each in the file of its subject. */

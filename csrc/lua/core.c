@@ -197,6 +197,7 @@ int luaopen_zklock_core(lua_State *L) {
     zkl_open_thread(L);
     zkl_open_section(L);
     zkl_open_fifo(L);
+    zkl_open_heap(L);
     zkl_open_often(L);
     return 1;
 }

@@ -47,6 +47,23 @@ static int section_quietly(lua_State *L) {
     return lua_gettop(L);
 }
 
+/* core.replace(table, key, old, new) -> true: table[key] was old, and now it is new; false: it was
+ * not, and nothing has changed */
+static int section_replace(lua_State *L) {
+    enum { TABLE = 1, KEY, OLD, NEW };
+    luaL_checktype(L, TABLE, LUA_TTABLE);
+    lua_settop(L, NEW);
+    lua_pushvalue(L, KEY);
+    lua_gettable(L, TABLE);
+    const bool was_old = lua_rawequal(L, -1, OLD);
+    lua_settop(L, NEW);
+    lua_remove(L, OLD);
+    if (was_old)
+        lua_rawset(L, TABLE);
+    lua_pushboolean(L, was_old);
+    return 1;
+}
+
 /* ---- a function that gives something to its caller ---- */
 
 static const char waiting_key = 'w';
@@ -152,6 +169,8 @@ void zkl_open_section(lua_State *L) {
     lua_rawset(L, LUA_REGISTRYINDEX);
     lua_pushcfunction(L, section_quietly);
     lua_setfield(L, -2, "quietly");
+    lua_pushcfunction(L, section_replace);
+    lua_setfield(L, -2, "replace");
     lua_pushcfunction(L, section_hand_over);
     lua_setfield(L, -2, "hand_over");
     lua_pushcfunction(L, section_resume);

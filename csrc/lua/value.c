@@ -29,6 +29,11 @@ void zkl_push_token(lua_State *L, int64_t token) {
         lua_pushnumber(L, (lua_Number)token);
 }
 
+void zkl_set_false(lua_State *L, int table, const char *field) {
+    lua_pushboolean(L, 0);
+    lua_setfield(L, table, field);
+}
+
 int64_t zkl_check_token(lua_State *L, int arg) {
     if (sizeof(lua_Integer) >= sizeof(int64_t))
         return luaL_checkinteger(L, arg);

@@ -302,7 +302,7 @@ end
 
 --- The callback. An error goes to `on_error`, and then `fail` ends the round.
 function play(job)
-  local hold, err, why = quietly(begin, job)
+  local hold, err, why = quietly(begin, job) -- this section and the next: a round is in one state, and has one hold
   if hold then
     local number = job.number
     bind(job)
@@ -327,7 +327,7 @@ function Job.new(client, lock, fn, settings)
   Callbacks.revoke(self.record)
   Callbacks.on_failure(self.record, function() fail(self) end)
   client.jobs:add(self)
-  quietly(try_to_join, self)
+  quietly(try_to_join, self) -- as in `play`
   return self
 end
 
@@ -358,7 +358,7 @@ end
 --- Ends the job as soon as fn has returned. Does not wait.
 ---@private
 function Job:begin_to_stop()
-  quietly(begin_to_stop, self)
+  quietly(begin_to_stop, self) -- as in `play`
 end
 
 --- True while fn runs, or its mark is written.

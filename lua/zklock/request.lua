@@ -8,8 +8,6 @@ local core = require "zklock.core"
 local node_requests = require "zklock.nodes.node_requests"
 local owner = require "zklock.owners.owner"
 
-local quietly = core.quietly
-
 ---@class zklock.Request
 local Request = {}
 Request.__index = Request
@@ -101,21 +99,17 @@ function Request:answered(hold)
   if late then hold:finish("declined") end
 end
 
-local function cancel(self)
-  local hold = self.hold
-  if not hold or hold.state ~= "waiting" or self.client.native:unusable() then return false end
-  self.cancelled = true
-  hold.contender:cancel()
-  return true
-end
-
 --- Ends the wait. If the request was granted and `poll` has not said so yet, this gives the lock
 --- back at once.
 ---@return boolean cancelled true: the callback gets "cancelled", even if the wait has just ended;
 ---  false: the callback has its answer, or gets "closed", and nothing changes
 function Request:cancel()
   check.self(self, Request, "request:cancel")
-  return quietly(cancel, self)
+  local hold = self.hold
+  if not hold or hold.state ~= "waiting" or self.client.native:unusable() then return false end
+  self.cancelled = true -- first: an answer from here on is "cancelled"
+  if self.call then hold.contender:cancel() else self.cancelled = hold.err == "cancelled" end -- it has come just now
+  return self.cancelled
 end
 
 --- The host's request for which it was created has ended: so does this one. Its callback is no
@@ -158,7 +152,7 @@ end
 ---  "not owner", "lost" (once), "closed", "forked"
 function Request:release()
   check.self(self, Request, "request:release")
-  return quietly(release, self)
+  return core.quietly(release, self)
 end
 
 --- The fencing token, while it holds.

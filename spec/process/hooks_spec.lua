@@ -4,7 +4,6 @@
 --- And a hook that comes between two steps of the client, and calls it.
 
 local Callbacks = require "zklock.run.callbacks"
-local Deadlines = require "zklock.run.deadlines"
 local Hold = require "zklock.holds.hold"
 local Log = require "zklock.run.log"
 local Waits = require "zklock.run.waits"
@@ -143,23 +142,6 @@ describe("an error that a hook raises", function()
     dispatcher.sleep = function() error(HOOKED, 0) end
     assert.same({ false, HOOKED }, { pcall(lock.acquire, lock, PATIENCE) })
     assert.equal(0, client:stats().waiting)
-  end)
-
-  it("leaves the waiters with a deadline in order", function()
-    local n, raised = 0
-    repeat
-      n = n + 1
-      local heap, waiters = Deadlines.new(), {}
-      for i, moment in ipairs { 4, 2, 6, 1, 5, 3, 7 } do
-        waiters[i] = Waits.new_alarm(function() end)
-        heap:add(waiters[i], moment)
-      end
-      raised = raising_hook.call("zklock/run/deadlines.lua", n, Deadlines.remove, waiters[4])
-      Deadlines.remove(waiters[4])
-      for moment = 2, 7 do assert.equal(moment, heap:take(10)._moment) end
-      assert.is_nil(heap:take(10))
-    until not raised
-    assert.is_true(n > 3)
   end)
 
   --- An error comes between the grant and the return, and nothing is collected.
@@ -371,6 +353,60 @@ describe("a hook that uses the client", function()
       called = {}
     until not came
     assert.is_true(n > 20)
+  end)
+
+  it("leaves a lock to the callback that has it, if that gets it while the request is cancelled", function()
+    local lock, n, came = client:mutex(here.path), 0
+    repeat
+      n = n + 1
+      local token, err, cancelled
+      local request = lock:request(PATIENCE, function(...) token, err = ... end)
+      wait.eventually(function() return client:stats().held == 1 end, PATIENCE, "the grant")
+      came = raising_hook.interrupt("zklock/request.lua", n, function() client:poll() end,
+        function() cancelled = request:cancel() end)
+      client:poll()
+      assert.equal(cancelled and "cancelled" or nil, err)
+      assert.same({ not cancelled, not cancelled }, { token ~= nil, request:is_held() })
+      if token then assert.is_true(request:release()) end
+    until not came
+    assert.is_true(n > 3)
+  end)
+
+  it("ends each wait in poll, if it ends them, too", function()
+    local callbacks, n, came = client.callbacks, 0
+    repeat
+      n = n + 1
+      local pollers = {}
+      for i = 1, 3 do
+        pollers[i] = Waits.new_waiter()
+        callbacks.pollers[pollers[i]] = true
+      end
+      came = raising_hook.interrupt("zklock/run/callbacks.lua", n, function() callbacks:tell_pollers() end,
+        callbacks.tell_pollers, callbacks)
+      for _, poller in ipairs(pollers) do assert.same({ true, true }, { poller.done, poller.told }) end
+      assert.is_nil(next(callbacks.pollers))
+    until not came
+    assert.is_true(n > 3)
+  end)
+
+  it("leaves the list of the holds that no call has received in order", function()
+    local holds, n, came = client.holds, 0
+    local function expect() holds:expect { is_unreceived = function() return false end } end
+    local function take() holds:received(holds.granted[holds.count]) end
+    for _, case in ipairs { { expect, take }, { take, expect }, { expect, holds.sweep }, { holds.sweep, expect },
+      { holds.sweep, take }, { holds.sweep, holds.sweep } } do
+      repeat
+        n = n + 1
+        for _ = 1, 3 do expect() end
+        came = raising_hook.interrupt("zklock/holds/client_holds.lua", n, function()
+          if case[2] == take then expect() end
+          case[2](holds)
+        end, case[1], holds)
+        for _ = 1, 3 do holds:sweep() end
+        assert.equal(0, holds.count)
+      until not came
+      n = 0
+    end
   end)
 
   it("leaves a callback where it has queued it, if that is to be put back", function()

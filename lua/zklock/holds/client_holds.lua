@@ -7,8 +7,6 @@ local Relays = require "zklock.holds.relays"
 local core = require "zklock.core"
 local flat = require "zklock.base.flat"
 
-local quietly = core.quietly
-
 --- For so long a hold may stand that no call has received; seconds.
 local GRACE = 1
 
@@ -91,6 +89,7 @@ end
 --- The last one gets its place.
 local function take_out(self, place)
   local granted, moments, last = self.granted, self.moments, self.count
+  if place > last then return end -- another coroutine has swept meanwhile
   granted[place], moments[place] = granted[last], moments[last]
   granted[last] = nil
   self.count = last - 1
@@ -100,8 +99,8 @@ end
 local function sweep(self)
   local now = core.now()
   for place = self.count, 1, -1 do
-    local hold = self.granted[place]
-    local is_over = not hold:is_unreceived()
+    local hold = self.granted[place] -- nil: an error has cut `received` short
+    local is_over = not hold or not hold:is_unreceived()
     if not is_over and (now - self.moments[place] >= GRACE or hold:is_nobodys()) then
       hold:forgo()
       is_over = true
@@ -111,7 +110,7 @@ local function sweep(self)
 end
 
 function ClientHolds:sweep()
-  if self.count > 0 then quietly(sweep, self) end
+  if self.count > 0 then sweep(self) end
 end
 
 ---@private
@@ -123,10 +122,8 @@ end
 
 --- `OwnerLifetimes:reap` calls this, also before a caller sleeps.
 function ClientHolds:reap(most)
-  if self.count > 0 then
-    quietly(sweep, self)
-    if self.count > 0 then set_alarm(self) end
-  end
+  if self.count > 0 then sweep(self) end
+  if self.count > 0 then set_alarm(self) end
   local relays = self.relays
   if relays.all.count > 0 then relays:reap(most) end
 end

@@ -8,8 +8,6 @@ local errors = require "zklock.base.errors"
 local owner = require "zklock.owners.owner"
 local yields = require "zklock.base.yields"
 
-local quietly = core.quietly
-
 ---@class zklock.Watch
 ---@field private view userdata the engine's part
 ---@field private running any[]|boolean a weak reference to the coroutine in which fn runs
@@ -56,10 +54,11 @@ end
 --- delivered. Another callback may have begun just before this one: a hook has polled, or HAProxy has
 --- suspended this one. That one delivers everything.
 local function begin(self)
+  local former, thread = self.running, coroutine.running()
   if is_over(self) or is_running(self) then return false end
-  local thread = coroutine.running()
+  if not core.replace(self, "running", former, thread and owner.reference(thread) or true) then return false end
   if self.called then self.view:told() end
-  self.running, self.called = thread and owner.reference(thread) or true, false
+  self.called = false
   return true
 end
 
@@ -109,7 +108,7 @@ end
 
 --- The callback: delivers the latest state, and any state that arrives meanwhile.
 function call(self)
-  if not quietly(begin, self) then return end
+  if not begin(self) then return end
   local ok, err = pcall(tell_all, self)
   finish(self, ok)
   if not ok then error(err, 0) end

@@ -2,7 +2,6 @@
 --- callbacks: the queue of a client's callbacks: those of its requests and listeners. Each callback
 --- runs in its own coroutine, which the loop creates if it can, and may wait there.
 local core = require "zklock.core"
-local each = require "zklock.base.each"
 local errors = require "zklock.base.errors"
 local flat = require "zklock.base.flat"
 local owner = require "zklock.owners.owner"
@@ -84,17 +83,10 @@ function Callbacks:tell(call, fn, a, b, c, d)
   self.fifo:append(call)
 end
 
-local function queue_again(self, call, fn, a)
-  if not call.begun then return end
-  self:tell(call, fn, a)
-  call.begun = false
-end
-
---- Queues a call that has run before, unless it is queued. Allocates nothing but, in Lua 5.4, room
---- for nested calls. If that raises, the call still counts as begun.
+--- Queues a call that has run before, unless it is queued. Allocates nothing.
 ---@param call zklock.Call
 function Callbacks:tell_again(call, fn, a)
-  quietly(queue_again, self, call, fn, a)
+  self.fifo:again(call, fn, a)
 end
 
 --- Queues a new call of fn for the next turn.
@@ -148,12 +140,6 @@ local function is_due(call)
   return not call.begun and not (call.hold and call.hold.state ~= "held")
 end
 
---- From here on an error is the callback's own.
-local function set_begun(self, call)
-  call.begun = true
-  self.begun = self.begun + 1
-end
-
 --- Once the call has left the queue, nothing here can raise.
 local function take_out(self, call)
   self.fifo:remove(call)
@@ -161,33 +147,10 @@ local function take_out(self, call)
   self.begun = self.begun + 1
 end
 
---- The call has not begun after all: it comes first in the next turn.
-local function take_back(self, call)
-  call.begun = false
-  self.begun = self.begun - 1
-  self.fifo:put_back(call)
-end
-
---- Lets the collector have the arguments even if the call lives on, unless it is queued again.
-local function forget_arguments(call)
-  if not call.begun then return end
-  for i = 1, call.count do call[i] = false end
-end
-
-local function forgotten(call, ...)
-  forget_arguments(call)
-  return ...
-end
-
-local function begin_with(self, call)
-  set_begun(self, call)
-  return forgotten(call, unpack(call, 1, call.count))
-end
-
 --- An error has ended a callback that had begun.
 local function fail(self, call, message)
   self.reporter:tell(message)
-  if call.failed then quietly(call.failed) end
+  if call.failed then quietly(call.failed) end -- a second error must not lose what the callback was to tell
 end
 
 --- An error that is not the callback's own (no memory, a hook). If the callback has not begun, a
@@ -210,7 +173,8 @@ end
 local function spawn(self, call)
   local function play()
     if not is_due(call) then return end
-    local ok, err = xpcall(call.fn, errors.handler, quietly(begin_with, self, call))
+    self.begun = self.begun + 1
+    local ok, err = xpcall(call.fn, errors.handler, self.fifo:begin(call)) -- from here on an error is its own
     if not ok then
       self.unsure = self.unsure or call.failed ~= false
       fail(self, call, err)
@@ -222,7 +186,7 @@ local function spawn(self, call)
   local function run()
     if inside then go_in(coroutine.running()) end
     local ok, err = xpcall(play, errors.handler)
-    if not ok then quietly(rescue, self, call, err) end
+    if not ok then quietly(rescue, self, call, err) end -- nor the callback
   end
   local former = innermost[1]
   local ok, spawned = pcall(take_and_spawn, self, call, run)
@@ -242,13 +206,14 @@ local function start(self, call)
   local former = go_in(thread)
   local ok, err = core.resume(thread, take_out, self, call, call.fn, unpack(call, 1, call.count))
   go_out(former)
-  if ok then return quietly(forget_arguments, call) end
+  if ok then return self.fifo:forget(call) end
   self.unsure = self.unsure or call.failed ~= false -- the next lines may raise
   if core.has_begun(thread, body, call.fn) then
-    quietly(forget_arguments, call)
+    self.fifo:forget(call)
     return fail(self, call, errors.traceback(thread, err))
   end
-  quietly(take_back, self, call)
+  call.begun, self.begun = false, self.begun - 1
+  self.fifo:put_back(call) -- it comes first in the next turn
   error(err, 0)
 end
 
@@ -296,14 +261,16 @@ function Callbacks:run()
   return true
 end
 
-local function tell_all(self)
-  for poller in each(self.pollers) do poller.told = true end
-  self.waits:wake_all(self.pollers)
-end
-
 --- Ends every wait of a coroutine in `poll`.
 function Callbacks:tell_pollers()
-  if next(self.pollers) then quietly(tell_all, self) end
+  local pollers = self.pollers
+  local poller = next(pollers)
+  while poller do
+    poller.told = true
+    self.waits:wake(poller)
+    pollers[poller] = nil
+    poller = next(pollers)
+  end
 end
 
 --- Waits until the loop, or another caller that runs callbacks, has begun or resumed one.

@@ -171,7 +171,7 @@ end
 
 local function take(self)
   self.taking = true -- after an error it stays true until all events are taken
-  while quietly(take_some, self) do end
+  while quietly(take_some, self) do end -- nobody may look at a subject before all of its event is known
   self.taking = false
 end
 
@@ -214,8 +214,8 @@ end
 --- something raises here (no memory, a hook), the next turn handles the rest.
 function Dispatcher:dispatch()
   take(self)
-  local has_run = quietly(look_around, self)
-  quietly(settle, self, has_run, self.callbacks:run())
+  local has_run = quietly(look_around, self) -- a waiter that has left the heap must be woken
+  quietly(settle, self, has_run, self.callbacks:run()) -- or the loop might sleep for ever
   if self.on_end then end_watch(self) end
 end
 

@@ -105,7 +105,7 @@ end
 --- The dispatcher calls this, perhaps twice, when there are lines.
 function Log:event()
   if not self.record then return take_all(self) end
-  quietly(begin, self)
+  quietly(begin, self) -- nobody may begin to hand over between the look and the reset
 end
 
 return Log

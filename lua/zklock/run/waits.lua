@@ -2,7 +2,6 @@
 --- waits: how the calls of one client wait. A callback that waits is parked in the loop of the
 --- client that began it, even while it waits for another client: the caller that runs callbacks
 --- there goes on with the others. Every other caller waits as the host's loop does.
-local Deadlines = require "zklock.run.deadlines"
 local blocking = require "zklock.loop.blocking"
 local core = require "zklock.core"
 local each = require "zklock.base.each"
@@ -29,8 +28,7 @@ local made = setmetatable({}, WEAK_KEYS)
 ---@field parks boolean in plain Lua 5.1, where callbacks block when they wait, this one is parked
 ---@field private _parked thread|false the callback that waits
 ---@field private _waits zklock.Waits|false of a parked one: those of the client that wakes it
----@field private _deadlines zklock.Deadlines|false the heap that it is in, which owns `_rank` and
----  `_moment`
+---@field private _heap table|false the one that it is in, which owns `_rank` and `_moment`
 ---@field private _rank integer|false
 ---@field private _moment number
 ---@field private _woken boolean the loop knows that the wait is over
@@ -63,7 +61,7 @@ end
 ---@field private parked table<thread, zklock.Waiter> the coroutines that are parked here
 ---@field private abroad table<zklock.Waits, integer> how many of these wait for another client
 ---@field away integer how many in all
----@field private deadlines zklock.Deadlines of waiters that the dispatcher wakes
+---@field private deadlines table a heap of the waiters that the dispatcher wakes
 ---@field private sleepers table<zklock.Waiter, boolean> those that `close` ends; weak
 ---@field private reference any[] to this table, weak
 ---@field private beginning any[] the caller that began to wait last, until its wait is over; weak
@@ -92,7 +90,7 @@ function Waits.new(client, native, loop, lifetimes, fifo, reporter)
     parked = {},
     abroad = {},
     away = 0,
-    deadlines = Deadlines.new(),
+    deadlines = core.heap(),
     sleepers = setmetatable({}, WEAK_KEYS),
     beginning = setmetatable({ false }, WEAK_VALUES),
   })
@@ -106,7 +104,7 @@ end
 function Waits.new_waiter(deadline, due)
   return setmetatable({ deadline = deadline ~= math.huge and deadline or nil, due = due or false, done = false,
     thread = false, is_asleep = false, timer = false, told = false, _parked = false,
-    _waits = false, _woken = false, _next = false, _number = 0, _place = false, _deadlines = false, _rank = false,
+    _waits = false, _woken = false, _next = false, _number = 0, _place = false, _heap = false, _rank = false,
     _moment = 0 }, Waiter)
 end
 
@@ -222,8 +220,8 @@ end
 
 --- Makes the descriptor readable at the soonest deadline at the latest.
 function Waits:set_alarm()
+  if self.deadlines.count == 0 then return end
   local moment = self.deadlines:next()
-  if not moment then return end
   if moment <= core.now() then
     self.native:wake()
   else
@@ -247,7 +245,7 @@ end
 --- For its home, the coroutine's wait is over.
 local function take_away(home, thread, waiter)
   home.parked[thread] = nil
-  Deadlines.remove(waiter)
+  core.call_off(waiter)
   count_abroad(home, waiter._waits, -1)
   waiter._waits, waiter._parked = false, false
 end
@@ -268,11 +266,11 @@ function Waits:abandon(thread)
   if waiter then take_away(self, thread, waiter) end
 end
 
---- An error was raised into a wait: the running coroutine waits no longer.
+--- The running coroutine waits no longer: its wait is over, or an error was raised into it.
 function Waits:unpark()
   local here = coroutine.running() or owner.main
   local home = made[here]
-  unpark(home and home[1] or self, here)
+  quietly(unpark, home and home[1] or self, here) -- half of it would resume the coroutine elsewhere
   self.beginning[1] = false
 end
 
@@ -280,7 +278,7 @@ local function wait(self, waiter, thread)
   local home = parking_of(thread, self, waiter.parks)
   if not home then return suspend(self, waiter, thread) end
   made[thread] = home.reference
-  quietly(park, home, thread, waiter, self)
+  quietly(park, home, thread, waiter, self) -- `unpark` undoes all of it or nothing
   local parks = true
   while parks and not waiter.done do parks = yields.pause() end
   quietly(unpark, made[thread][1] or home, thread)
@@ -313,9 +311,9 @@ end
 --- The same for a wait with no other owner: an error that is raised into it leaves nothing behind.
 function Waits:wait_alone(waiter)
   local ok, err = (waiter.parks and yields.protected or self.protected)(self.wait, self, waiter)
-  Deadlines.remove(waiter)
+  core.call_off(waiter)
   if ok then return end
-  quietly(self.unpark, self)
+  self:unpark()
   error(err, 0)
 end
 
@@ -345,7 +343,7 @@ local function move_out(self)
 end
 
 function Waits:close()
-  quietly(move_out, self)
+  quietly(move_out, self) -- a hook may let others park or go on, which changes the table
 end
 
 --- True if the running coroutine has just begun to wait. Then a finalizer or a debug hook runs in
@@ -388,7 +386,7 @@ end
 ---@return boolean looked false: no wait has a deadline
 function Waits:wake_due()
   local deadlines, now = self.deadlines, core.now()
-  if not deadlines:next() then return false end
+  if deadlines.count == 0 then return false end
   local waiter = deadlines:take(now)
   while waiter do
     if waiter.fire then waiter.fire() else self:wake(waiter) end
@@ -429,7 +427,7 @@ end
 
 ---@return zklock.Alarm
 function Waits.new_alarm(fire)
-  return { fire = fire, _deadlines = false, _rank = false, _moment = 0 }
+  return { fire = fire, _heap = false, _rank = false, _moment = 0 }
 end
 
 --- Sets when the alarm fires, once.
@@ -439,7 +437,7 @@ end
 
 --- The alarm does not fire.
 function Waits:call_off(alarm) -- luacheck: ignore 212
-  Deadlines.remove(alarm)
+  core.call_off(alarm)
 end
 
 -- ---- sleep
