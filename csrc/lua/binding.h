@@ -110,10 +110,11 @@ void zkl_open_often(lua_State *L);
  * be nil), has an event, or until the moment, or until a signal. The caller checks which. A signal
  * must get back to Lua, where its hook runs, also one that came just before the wait. */
 int zkl_lua_wait(lua_State *L);
-/* client:await(moment, others, tag) -> as client:wait; and token, false, more, if the oldest event
- * is then the grant of this tag, which is taken; more: true if there are further events. While a
- * hook is set it stays, for Lua takes events without hooks. In a forked child, where nothing
- * arrives: nil, true. */
+/* client:await(moment, others, tag, ending) -> as client:wait; and token, false, more, if the
+ * oldest event is then the grant of this tag, which is taken; more: true if there are further
+ * events. `ending`, perhaps nil: by tag, the holds that were released; if the event confirms one of
+ * these releases, both are taken, and the wait goes on. While a hook is set events stay, for Lua
+ * takes them without hooks. In a forked child, where nothing arrives: nil, true. */
 int zkl_lua_await(lua_State *L);
 /* client:peek(handled) -> kind, tag, err, token, serial of the oldest event, which stays queued;
  * for "state" the state instead of the tag; nothing if there is no event. handled: the serial of
@@ -130,6 +131,10 @@ int zkl_lua_take_log(lua_State *L);
 /* client:contender(waits) -> a contender that has not joined yet; and, if a call `waits` for it,
  * that call's ticket, which the call keeps until it receives the hold (csrc/lua/contender.c) */
 int zkl_lua_contender(lua_State *L);
+/* client:release(contender, failed) -> true, or nil; err or nil; true if other acquires of its
+ * owner stand, and this was one less; and true if there is an event for client:look. failed: no
+ * caller of this client takes the node over */
+int zkl_lua_release(lua_State *L);
 /* The three joins of a contender take the options of the lock as named fields of the table
  * `settings`: max_hold, slow, max_waiting, stint with linger, permits. A field that is missing, or
  * nil, is an option that the lock does not have; with stint the caller shares a node

@@ -115,6 +115,7 @@ void zkl_open_client(lua_State *L) {
         {"muted", zkl_lua_muted},
         {"take_log", zkl_lua_take_log},
         {"contender", zkl_lua_contender},
+        {"release", zkl_lua_release},
         {"join", zkl_lua_join},
         {"join_all", zkl_lua_join_all},
         {"join_leases", zkl_lua_join_leases},

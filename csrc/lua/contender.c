@@ -177,14 +177,13 @@ static zkl_status release_last(entry *e, bool failed) {
     return failed ? zkl_give_up(e->contender) : zkl_release(e->contender);
 }
 
-/* contender:release(failed) -> true, or nil; err or nil; and true if other acquires of its owner
- * stand, and this was one less. failed: no caller of this client takes the node over */
-static int contender_release(lua_State *L) {
-    entry *e = check_entry(L);
+int zkl_lua_release(lua_State *L) {
+    zkl_client *client = zkl_check_client(L, 1);
+    entry *e = check_entry_at(L, 2);
     zkl_status status = ZKL_LOST;
     const bool inner = release_inner(e, &status);
     if (!inner)
-        status = release_last(e, lua_toboolean(L, 2));
+        status = release_last(e, lua_toboolean(L, 3));
     if (status == ZKL_OK) {
         lua_pushboolean(L, 1);
         lua_pushnil(L);
@@ -192,7 +191,9 @@ static int contender_release(lua_State *L) {
         zkl_push_error(L, status);
     }
     lua_pushboolean(L, inner);
-    return 3;
+    zkl_event event;
+    lua_pushboolean(L, zkl_look(client, &event));
+    return 4;
 }
 
 /* contender:extend(seconds) -> true if it has waited for somebody, else false; or nil, err: its
@@ -496,7 +497,6 @@ void zkl_open_contender(lua_State *L) {
         {"forsaken", contender_forsaken},
         {"extend", contender_extend},
         {"quit", contender_quit},
-        {"release", contender_release},
         {"cancel", contender_cancel},
         {"held", contender_held},
         {"turn", contender_turn},

@@ -87,24 +87,50 @@ int zkl_lua_wait(lua_State *L) {
     return 0;
 }
 
+/* If the event is the end of a hold in the table in argument `arg`, takes both. */
+static bool take_end(lua_State *L, int arg, zkl_client *client, const zkl_event *event) {
+    if (!lua_istable(L, arg) || event->kind != ZKL_EVENT_FAILED || event->status != ZKL_OK)
+        return false;
+    lua_pushnumber(L, (lua_Number)event->tag);
+    lua_pushvalue(L, -1);
+    lua_rawget(L, arg);
+    if (lua_isnil(L, -1))
+        return false;
+    lua_pop(L, 1);
+    lua_pushnil(L);
+    lua_rawset(L, arg);
+    zkl_forget(client, event->serial);
+    return true;
+}
+
 int zkl_lua_await(lua_State *L) {
-    const uint64_t tag = zkl_check_tag(L, 4);
+    enum { TAG = 4, ENDING };
+    const uint64_t tag = zkl_check_tag(L, TAG);
+    lua_settop(L, ENDING);
     zkl_client *client = zkl_check_client(L, 1);
-    zkl_event event, next;
+    zkl_event event;
     if (zkl_client_state(client) == ZKL_STATE_FORKED) {
         lua_pushnil(L);
         lua_pushboolean(L, true);
         return 2;
     }
-    wait_for_descriptor(L);
-    if (lua_gethook(L) || !zkl_peek(client, &event) || event.kind != ZKL_EVENT_GRANTED ||
-        event.tag != tag)
+    bool any, taken;
+    do {
+        wait_for_descriptor(L);
+        if (lua_gethook(L))
+            return 0;
+        taken = false;
+        /* without an event the descriptor is not readable any more */
+        while ((any = zkl_peek(client, &event)) && take_end(L, ENDING, client, &event)) {
+            lua_settop(L, ENDING);
+            taken = true;
+        }
+    } while (taken && !any);
+    if (!any || event.kind != ZKL_EVENT_GRANTED || event.tag != tag)
         return 0;
     zkl_forget(client, event.serial);
-    /* without a further event the descriptor is not readable any more */
-    const bool more = zkl_peek(client, &next);
     zkl_push_token(L, event.token);
     lua_pushboolean(L, false);
-    lua_pushboolean(L, more);
+    lua_pushboolean(L, zkl_peek(client, &event));
     return 3;
 }

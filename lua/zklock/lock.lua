@@ -170,7 +170,7 @@ local function seek(lock, deadline, once, who, is_caller)
   if forbidden then return count_failure(lock, forbidden, core.now()) end
   local ticket, ok, err
   hold, ticket = Hold.new(lock_path, lock, who)
-  ok, err = Hold.acquire(hold, deadline, once, is_caller and who or owner.of_call(client))
+  ok, err = Hold.acquire(hold, deadline, once, not is_caller and owner.of_call(client))
   if ok then return hold, nil, nil, ticket end
   if err == "lost" then lock_path:forgive(who) end -- the caller hears of it now
   return nil, err, hold:shortage(err)
@@ -182,7 +182,7 @@ local function hand_out(lock, who, made, hold, err, why, ticket)
   if not hold then return lock.client.waits:failure(err, why) end
   -- a debug hook has called zklock meanwhile, or the collector, which took a guard of the same owner
   if hold.state ~= "held" then return nil, hold.err or "lost" end
-  lock.lock_path:forgive(who)
+  LockPath.forgive(lock.lock_path, who)
   if made then hold.contender:pin() end
   if not Hold.hand_out(hold, ticket) then return nil, "lost" end
   if not made then return hold.token end
@@ -222,12 +222,12 @@ function Lock:acquire(timeout, who)
   return hand_over(hand_out, self, who, false, seek(self, deadline, once, who, not (is_named or self.by_thread)))
 end
 
----@param hold zklock.Hold|false|nil the owner's, if it stands
-local function release(lock, who, failed, hold)
+---@param last zklock.Hold? the owner's, if it stands and this is the last count
+local function release(lock, who, failed, last)
   local lock_path = lock.lock_path
-  hold = hold or LockPath.of(lock_path, who)
+  local hold = last or LockPath.of(lock_path, who)
   if hold and hold.state == "held" then
-    local ok, err = hold:release(failed)
+    local ok, err = Hold.release(hold, failed)
     if ok then return true end
     if err == "lost" then lock_path:forgive(who) end
     return nil, err
@@ -239,6 +239,12 @@ local function release(lock, who, failed, hold)
   return nil, "not owner"
 end
 
+--- Core has answered that the owner holds it, and that this is the last count.
+local function release_last(lock, who, hold)
+  lock.client.holds:sweep()
+  return quietly(release, lock, who, false, hold)
+end
+
 --- Releases the lock, or one of several acquires. Returns once the release is on its way. The client repeats it in the
 --- background until the servers confirm it (`client:flush` waits for that).
 ---@param who any? the owner; default the running coroutine, or the main program
@@ -246,12 +252,16 @@ end
 ---@return string? err "unknown": released with validity 0, so nobody can say whether it was still held;
 ---  "not owner"; "lost": it was held, and no longer is; "closed", "forked"
 function Lock:release(who)
-  local tried, done
+  local tried
   if not who and who == nil and (self and self == latest[1] or is_lock(self)) then
-    local handed = self.handed
+    local handed, done = self.handed, nil
     tried = handed.contender
     if tried then done = once_less(tried, handed.whose) end
     if done then return true end
+    local last = done == false and LockPath.handed_to(self.lock_path, handed.whose[1])
+    if last and last.contender == tried and last.state == "held" then
+      return release_last(self, handed.whose[1], last)
+    end
     who = owner.of_call(self.client, self.by_thread)
   else
     check.self(self, Lock, "lock:release")
@@ -263,17 +273,17 @@ function Lock:release(who)
   local known = LockPath.handed_to(self.lock_path, who)
   if known and known.contender ~= tried then
     local rests = owner.is_kept(who)
-    done = once_less(known.contender, true, rests)
+    local done = once_less(known.contender, true, rests)
     if done then
       if rests then relays:keep(known) end
       return true
     end
+    if done == false and known.state == "held" then return release_last(self, who, known) end
   end
   client.holds:sweep()
-  local stands = known and done == false and known.state == "held"
-  local unusable = not stands and client.native:unusable()
+  local unusable = client.native:unusable()
   if unusable then return nil, unusable end
-  return quietly(release, self, who, false, stands and known)
+  return quietly(release, self, who, false)
 end
 
 --- The owner's hold and its validity in seconds; or nil.

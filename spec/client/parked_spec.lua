@@ -2,6 +2,7 @@
 --- Callbacks that wait in plain Lua: each is parked in the loop of the client that has begun it, whatever it waits for,
 --- and nobody's deadline depends on it.
 
+local core = require "zklock.core"
 local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 
@@ -52,6 +53,27 @@ describe("a callback in plain Lua", function()
     polls_until(a, function() return got end)
     assert.is_number(got[1])
     assert(other:release(path .. "-2"))
+  end)
+
+  it_parks("that sleeps goes on in time although the end of a release comes meanwhile", function()
+    local lock, dispatcher, moment = a:mutex(path), a.dispatcher, nil
+    assert(other:acquire(path .. "-2", PATIENCE))
+    assert(lock:acquire(PATIENCE))
+    a:spawn(function()
+      moment = core.now() + 0.1
+      a:sleep(0.1)
+      other:release(path .. "-2")
+    end)
+    polls_until(a, function() return moment end)
+    local sleep = dispatcher.sleep
+    function dispatcher.sleep(...)
+      dispatcher.sleep = nil
+      assert(lock:release())
+      wait.eventually(function() return a.native:peek() == "failed" and core.now() > moment end, PATIENCE, "the end")
+      return sleep(...)
+    end
+    assert.is_number((a:mutex(path .. "-2"):acquire(PATIENCE)))
+    assert.is_nil(rawget(dispatcher, "sleep"))
   end)
 
   it_parks("may wait for another client's lock that the main program holds", function()

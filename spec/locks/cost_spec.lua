@@ -78,6 +78,12 @@ describe("a lock that is taken again and again", function()
     end
   end)
 
+  local function count(set)
+    local n = 0
+    for _ in pairs(set) do n = n + 1 end
+    return n
+  end
+
   local function bytes_of(run)
     run(WARM)
     collectgarbage()
@@ -110,10 +116,13 @@ describe("a lock that is taken again and again", function()
     end)
     assert.is_true(bytes < 800, bytes .. " bytes")
     assert.equal(0, turns)
+    assert.is_true(count(dispatcher.ending) < 4, "each acquire takes the end of the release before")
   end)
 
   it("costs a request less than a page, with the coroutine of its callback #once", function()
-    local bytes = bytes_of(requests(here:connect {}, here.path, 1))
+    local client = here:connect {}
+    local bytes = bytes_of(requests(client, here.path, 1))
     assert.is_true(bytes < 6100, bytes .. " bytes")
+    assert.is_true(count(client.dispatcher.ending) < 4, "each grant comes behind the end of the release before")
   end)
 end)

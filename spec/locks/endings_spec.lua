@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- How a hold ends: the actions of `Hold:finish` for each reason, in order.
 
+local Dispatcher = require "zklock.run.dispatcher"
 local Hold = require "zklock.holds.hold"
 local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
@@ -8,14 +9,15 @@ local wait = require "spec.support.wait"
 local PATIENCE = wait.PATIENCE
 
 describe("the end of a hold", function()
-  --- Ends a hold among objects that only record their calls. Returns the record, and the hold.
+  --- Ends a hold among objects that only record their calls. Returns the record, the hold, and what stays for its last
+  --- event: a release has kept the hold before.
   local function finish(reason)
     local told = {}
     local function notes(what) return function() told[#told + 1] = what end end
     local contender = { quit = notes "quit", drop = notes "drop" }
     local client = {
       native = { contender = function() return contender end },
-      dispatcher = { keep = notes "keep", unkeep = notes "unkeep" },
+      dispatcher = setmetatable({ ending = { [0] = "released" } }, Dispatcher),
       holds = { remove = notes "leave", losses = { note = notes "loss" } },
       lifetimes = { unnote = notes "unnote" },
       waits = { wake_all = notes "wake" },
@@ -23,33 +25,34 @@ describe("the end of a hold", function()
     local hold = Hold.new({ client = client, remove = notes "leave path" }, {}, "owner")
     hold.waiters = {}
     hold:finish(reason)
-    return table.concat(told, ", "), hold
+    return table.concat(told, ", "), hold, client.dispatcher.ending[0]
   end
 
   local LEAVES = "leave, leave path, unnote"
   local ROWS = {
-    { "refused", "says nothing to the engine, and no event follows", "failed", "unkeep, " .. LEAVES },
-    { "released", "stays for the event that says whether it was lost", "released", "keep, " .. LEAVES },
-    { "rested", "says nothing to the engine, and no event follows", "released", "unkeep, " .. LEAVES },
-    { "lost", "is noted for the owner's next release, and stays for its event", "lost", "keep, loss, " .. LEAVES },
+    { "refused", "says nothing to the engine, and no event follows", "failed", LEAVES },
+    { "released", "stays for the event that says whether it was lost", "released", LEAVES },
+    { "rested", "says nothing to the engine, and no event follows", "released", LEAVES },
+    { "lost", "is noted for the owner's next release, and stays for its event", "lost", "loss, " .. LEAVES },
     { "cancelled", "leaves the line first, and wakes those who wait for it", "failed",
-      "quit, unkeep, " .. LEAVES .. ", wake", "cancelled" },
+      "quit, " .. LEAVES .. ", wake", "cancelled" },
     { "unreceived", "counts as abandoned, and wakes those who wait for it", "lost",
-      "drop, unkeep, " .. LEAVES .. ", wake", "lost" },
+      "drop, " .. LEAVES .. ", wake", "lost" },
     { "declined", "leaves the line last, for with it goes the event that is being told", "failed",
-      "unkeep, " .. LEAVES .. ", quit" },
+      LEAVES .. ", quit" },
     { "deserted", "tells the engine that its owner has ended, and wakes those who wait for it", "failed",
-      "drop, unkeep, " .. LEAVES .. ", wake", "cancelled" },
+      "drop, " .. LEAVES .. ", wake", "cancelled" },
     { "abandoned", "tells the engine that its owner has ended, and wakes those who wait for it", "released",
-      "drop, unkeep, " .. LEAVES .. ", wake", "cancelled" },
+      "drop, " .. LEAVES .. ", wake", "cancelled" },
   }
   for _, row in ipairs(ROWS) do
     local reason, what, state, told, err = row[1], row[2], row[3], row[4], row[5] or false
     it(("that is %s %s"):format(reason, what), function()
-      local said, hold = finish(reason)
+      local said, hold, stays = finish(reason)
       assert.equal(told, said)
       assert.equal(state, hold.state)
       assert.equal(err, hold.err)
+      assert.equal(reason == "lost" and hold or reason == "released" and "released" or nil, stays)
       assert.equal(told:find("drop", 1, true) ~= nil, hold.dropped)
     end)
   end

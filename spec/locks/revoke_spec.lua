@@ -48,6 +48,7 @@ describe("revocation", function()
     local before, said = client:stats().revoked, nil
     lock:on_revoke(function(who) said = { lock:release(who) } end)
     client:spawn(string.gsub, "one", "one", function() -- a C function: nobody takes the client's events meanwhile
+      here:becomes(2)
       assert(theirs:release("they"))
       assert.is_true(theirs:revoke(PATIENCE))
       wait.eventually(function() return client:stats().revoked > before end, PATIENCE)

@@ -20,11 +20,6 @@ function Bag:add(entry)
   entry[field], self.count = count, count
 end
 
---- True if the bag has the entry.
-function Bag:has(entry)
-  return entry[self.field] and true or false
-end
-
 --- Removes an entry, if the bag has it. The last entry gets its position.
 function Bag:remove(entry)
   local list, field, count = self.list, self.field, self.count

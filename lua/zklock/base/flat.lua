@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
---- flat: gives an object the methods of its class as fields of its own. A call of a method then takes a third of the
---- instructions in Lua 5.4, which finds it without the metatable. For objects of which each client has one or a few.
+--- flat: gives an object the fields of its class, which its methods are, too. A call of a method then takes a third of
+--- the instructions in Lua 5.4, which finds it without the metatable. For objects of which each client has one or a
+--- few, and for classes that have a class themselves.
 local each = require "zklock.base.each"
 
 ---@generic T
@@ -9,7 +10,7 @@ local each = require "zklock.base.each"
 ---@return T
 return function(class, object)
   for name, value in each(class) do
-    if type(value) == "function" and object[name] == nil then object[name] = value end
+    if object[name] == nil then object[name] = value end
   end
   return setmetatable(object, class)
 end

@@ -34,9 +34,9 @@ end
 --- Keeps a hold alive from join to leave. If it were collected, the finalizer that reports the end
 --- of its owner would go with it.
 function ClientHolds:add(hold)
-  local all = self.all
+  local all, losses = self.all, self.losses
   all:add(hold)
-  self.losses:make_room(all.count)
+  if all.count > losses.most then losses:make_room(all.count) end
 end
 
 function ClientHolds:remove(hold)

@@ -19,6 +19,7 @@ local NO_MEMORY = "not enough memory" -- as Lua itself says it
 ---@field leases integer? of a semaphore: how many
 ---@field contender userdata counts the owner's acquires; gives the hold back when it is collected;
 ---  empty until the hold joins
+---@field tag integer of its events; 0 until it joins
 ---@field token integer|false
 ---@field err string|false the error that ended it; of a release "unknown"
 ---@field caller any[]|false a reference to the caller, if that is not its owner: until a call has received the hold, it
@@ -63,7 +64,7 @@ end
 function Hold.new(lock_path, listener, who, leases, answered)
   local contender, ticket = lock_path.client.native:contender(not answered)
   local hold = setmetatable({ lock_path = lock_path, listener = listener, whose = owner.reference(who), handed = false,
-    state = "waiting", contender = contender, token = false, err = false,
+    state = "waiting", contender = contender, tag = 0, token = false, err = false,
     waiters = false, asked_for = false, dropped = false, _place = false, keeps = owner.keeps_number(who) }, Hold)
   if answered then hold.answered = answered end -- as few fields as possible: beyond 16 a table takes twice the memory
   if leases then hold.leases = leases end
@@ -77,24 +78,23 @@ end
 --- Joins the line; `event` gets the answer. If this raises, `finish` ends it.
 ---@param at_once boolean? true: a grant without traffic is known when this returns, and no event follows
 ---@return string? err
----@return integer? tag of its events
 function Hold:join(deadline, once, at_once)
   local lock_path, client = self.lock_path, self.lock_path.client
   client.holds:add(self)
   LockPath.add(lock_path, self.whose[1], self)
-  local tag = client.dispatcher:enter(self)
-  local ok, more = lock_path.enter(self, tag, deadline, once, at_once)
+  self.tag = client.dispatcher:enter(self)
+  local ok, more = lock_path.enter(self, deadline, once, at_once)
   if not ok then
     self:finish("refused")
     return more
   end
   if more then self:event("granted", nil, more) end
-  return nil, tag
+  return nil
 end
 
 --- It also ends with the coroutine, or the request, that waits for it.
 local function bind(self, caller)
-  if rawequal(caller, self.whose[1]) or not owner.can_end(caller) then return end
+  if not caller or rawequal(caller, self.whose[1]) or not owner.can_end(caller) then return end
   self.caller = owner.reference(caller)
   self.lock_path.client.lifetimes:note(caller, self)
 end
@@ -114,9 +114,9 @@ local function join_for_caller(self, deadline, once, caller)
 end
 
 --- Waits until the hold no longer waits: the engine ends the wait, at `due`.
-local function await_engine(self, tag, due)
+local function await_engine(self, due)
   local waits = self.lock_path.client.waits
-  if waits:await(self, tag) then return end
+  if waits:await(self) then return end
   local waiter = Waits.new_waiter(nil, due)
   self.joiner = waiter
   if self.state ~= "waiting" then waiter.done = true end -- a finalizer or a hook has ended the wait
@@ -124,8 +124,8 @@ local function await_engine(self, tag, due)
 end
 
 local function join_and_wait(self, deadline, once, caller)
-  local err, tag = quietly(join_for_caller, self, deadline, once, caller)
-  if not err and self.state == "waiting" then await_engine(self, tag, not once and deadline or nil) end
+  local err = quietly(join_for_caller, self, deadline, once, caller)
+  if not err and self.state == "waiting" then await_engine(self, not once and deadline or nil) end
   if self.joiner then self.joiner = false end
   if self.state == "held" then self.lock_path.client.holds:expect(self) end
   return err
@@ -146,7 +146,7 @@ end
 --- Joins and waits. An error that is raised into this (Ctrl-C, a debug hook) ends the hold and is raised again. From
 --- `hand_out` on the caller has the hold. It keeps the ticket until then: if the collector takes that before, the hold
 --- ends.
----@param caller any the owner of a call that names no owner
+---@param caller any the owner of a call that names no owner; false: the hold's own
 ---@return boolean? held
 ---@return string? err
 function Hold:acquire(deadline, once, caller)
@@ -223,7 +223,7 @@ function Hold:event(kind, err, token)
     return self:tell_revoked()
   end
   if self.state == "held" and kind == "failed" then return self:end_rest() end
-  if self.state == "released" then return self.lock_path.client.dispatcher:unkeep(self) end -- it was held until then
+  if self.state == "released" then return self.lock_path.client.dispatcher:let_end(self) end -- it was held until then
   if self.state == "waiting" and kind == "granted" then
     self.state, self.token = "held", token
     LockPath.granted(self.lock_path, self)
@@ -233,7 +233,7 @@ function Hold:event(kind, err, token)
     self:finish("refused")
   end
   if self.answered then self:answered() end
-  self:wake()
+  Hold.wake(self)
 end
 
 --- Ends the waits for this hold.
@@ -255,16 +255,16 @@ function Hold:tell_loss(err, token)
   local dispatcher = client.dispatcher
   if self.state == "held" and not self:end_rest() then self:finish("lost") end
   if self.state == "released" then -- the release answered that it had succeeded
-    dispatcher:keep(self)
+    dispatcher:await_last(self)
     self.state = "lost"
   end
   self:wake()
-  if not dispatcher.kept:has(self) then return end -- the listener knows
+  if not dispatcher.ending[self.tag] then return end -- the listener knows
   if on_lost then
     self.loss = self.loss or new_loss()
     if not self.loss.begun then client.callbacks:tell(self.loss, on_lost, err, named_owner(self), token) end
   end
-  dispatcher:unkeep(self)
+  dispatcher:let_end(self)
   dispatcher:note_loss(("%s (token %d)"):format(self.lock_path.path, token))
 end
 
@@ -314,7 +314,7 @@ local function finish(self, reason)
   if how.drops then self:drop() end
   if how.quits then contender:quit() end
   if how.err then self.err = how.err end
-  if how.is_loss or how.is_open then client.dispatcher:keep(self) else client.dispatcher:unkeep(self) end
+  if how.is_loss then client.dispatcher:await_last(self) elseif not how.is_open then client.dispatcher:let_end(self) end
   if how.is_loss and not rawequal(who, nil) then client.holds.losses:note(lock_path, who) end
   client.holds:remove(self)
   lock_path:remove(who, self)
@@ -356,25 +356,27 @@ function Hold:end_rest()
 end
 
 --- Inside `quietly`, as `finish` is.
+---@return boolean? ok
+---@return string? err
+---@return boolean more there is an event that can be taken at once
 local function give_back(self, failed)
-  local contender, dispatcher = self.contender, self.lock_path.client.dispatcher
-  dispatcher:keep(self) -- first: there may be no memory later
-  local ok, err, is_inner = contender:release(failed)
+  local client = self.lock_path.client
+  client.dispatcher:await_last(self) -- first: there may be no memory later
+  local ok, err, is_inner, more = client.native:release(self.contender, failed)
   if is_inner then
-    dispatcher:unkeep(self)
+    client.dispatcher:let_end(self)
   elseif ok or err == "unknown" then
     self.err = err or false -- if an error cuts the rest short, the next release answers the same
     finish(self, "released")
   elseif err == "lost" then
     finish(self, "lost")
-  elseif contender:given_back() then -- by a release that an error has interrupted
-    err = self.err
+  elseif self.contender:given_back() then -- by a release that an error has interrupted
+    ok, err = not self.err or nil, self.err or nil
     finish(self, err and "released" or "rested")
-    if not err then return true end
   else
-    dispatcher:unkeep(self)
+    client.dispatcher:let_end(self)
   end
-  return ok, err
+  return ok, err, more
 end
 
 --- Gives back one count; with the last count, the lock. The caller is inside `quietly`.

@@ -7,30 +7,30 @@ local owner = require "zklock.owners.owner"
 --- Anybody in the program may release a lease, also while its taker waits.
 local NO_OWNER = 0
 
-local function enter_line(hold, tag, deadline, once, at_once)
+local function enter_line(hold, deadline, once, at_once)
   local lock_path, listener, who = hold.lock_path, hold.listener, hold.whose[1]
   local under = lock_path.write and lock_path:under(who) or nil
-  return lock_path.client.native:join(hold.contender, lock_path.path, tag, deadline, once, lock_path.settings,
+  return lock_path.client.native:join(hold.contender, lock_path.path, hold.tag, deadline, once, lock_path.settings,
     listener.label, owner.number(who), lock_path.node, at_once, under, listener.is_job)
 end
 
-local function enter_lines(hold, tag, deadline, once)
+local function enter_lines(hold, deadline, once)
   local lock_path = hold.lock_path
-  return lock_path.client.native:join_all(hold.contender, lock_path.paths, tag, deadline, once, lock_path.settings,
+  return lock_path.client.native:join_all(hold.contender, lock_path.paths, hold.tag, deadline, once, lock_path.settings,
     hold.listener.label, owner.number(hold.whose[1]))
 end
 
-local function enter_leases(hold, tag, deadline, once)
+local function enter_leases(hold, deadline, once)
   local lock_path = hold.lock_path
-  return lock_path.client.native:join_leases(hold.contender, lock_path.path, tag, deadline, once,
+  return lock_path.client.native:join_leases(hold.contender, lock_path.path, hold.tag, deadline, once,
     lock_path.settings, hold.listener.semaphore.label, NO_OWNER, hold.leases)
 end
 
 local Mutex = LockPath.class { kind = "mutex", node = "lock", enter = enter_line }
-local Write = LockPath.class { kind = "rwlock", node = "write", enter = enter_line }
-local Read = LockPath.class { kind = "rwlock", node = "read", enter = enter_line }
+local Write = LockPath.class { kind = "rwlock", node = "write", enter = enter_line, has_relatives = true }
+local Read = LockPath.class { kind = "rwlock", node = "read", enter = enter_line, has_relatives = true }
 local Semaphore = LockPath.class { kind = "semaphore", enter = enter_leases }
-local Multilock = LockPath.class { kind = "multilock", enter = enter_lines }
+local Multilock = LockPath.class { kind = "multilock", enter = enter_lines, has_relatives = true }
 
 local kinds = {}
 

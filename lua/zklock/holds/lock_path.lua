@@ -3,6 +3,7 @@
 --- reentrancy and exclusion span them.
 local core = require "zklock.core"
 local each = require "zklock.base.each"
+local flat = require "zklock.base.flat"
 local owner = require "zklock.owners.owner"
 
 --- Stands for a list that does not exist yet. Nothing writes into it.
@@ -29,7 +30,7 @@ end
 ---@field paths string[]? of a multilock
 ---@field kind string "mutex", "rwlock", "multilock" or "semaphore"
 ---@field node string? the kind of its nodes: "lock", "read" or "write"
----@field enter fun(hold: zklock.Hold, tag: integer, deadline: number, once: boolean, at_once:
+---@field enter fun(hold: zklock.Hold, deadline: number, once: boolean, at_once:
 ---  boolean?): boolean?, any joins; returns true and the token of a lock that is held already, or
 ---  nil and the error
 ---@field settings table|false the options; false: so far only multilocks use this path
@@ -41,12 +42,14 @@ end
 ---@field private present table<zklock.Hold, boolean> the holds that have joined and not left
 ---@field private holder zklock.Hold|false the one of them that holds, or held last; of several, one
 ---@field handed zklock.Handed|false false: no handle has asked for it, or these are readers
+---@field has_relatives boolean others of this client take the same nodes, or some of them: readers and writers,
+---  multilocks and the mutexes at their paths
 ---@field private multilocks table<zklock.LockPath, boolean> of a mutex: the multilocks of which it
 ---  is a part; weak
 ---@field private losers table<any, integer> owners whose next release answers "lost"; weak
 local LockPath = {
   by_owner = NONE, by_ending_owner = NONE, present = NONE, holder = false, handed = false,
-  multilocks = NONE, losers = NONE, read = false, write = false, parts = false,
+  multilocks = NONE, losers = NONE, read = false, write = false, parts = false, has_relatives = false,
 }
 LockPath.__index = LockPath
 
@@ -55,7 +58,7 @@ LockPath.__index = LockPath
 ---@param common { kind: string, node: string?, enter: function }
 function LockPath.class(common)
   common.__index = common
-  return setmetatable(common, LockPath)
+  return flat(LockPath, common)
 end
 
 ---@param class table
@@ -65,6 +68,7 @@ function LockPath.new(class, fields)
   local lock_path = setmetatable(fields, class)
   -- From here on its parts refer to it, even if this raises.
   for _, part in ipairs(fields.parts or NONE) do
+    part.has_relatives = true
     if part.multilocks == NONE then part.multilocks = weak() end
     part.multilocks[lock_path] = true
   end
@@ -74,7 +78,6 @@ end
 --- An owner joins. This allocates all tables that its hold will need, so that its end allocates
 --- nothing.
 local function open(lock_path)
-  if lock_path.present ~= NONE then return end
   lock_path.by_owner, lock_path.by_ending_owner = {}, weak()
   lock_path.holder = false
   lock_path.present = {}
@@ -152,7 +155,7 @@ end
 
 --- The hold belongs to its owner until it leaves.
 function LockPath:add(who, hold)
-  open(self)
+  if self.present == NONE then open(self) end
   self.present[hold] = true
   if owner.can_end(who) then
     self.by_ending_owner[who] = hold
@@ -203,7 +206,7 @@ function LockPath:remove(who, hold)
     if handed then handed.contender, handed.whose = false, false end
     self.holder = false
   end
-  self:disown(who, hold)
+  LockPath.disown(self, who, hold)
 end
 
 local function tell_revoked(lock_path)
@@ -253,7 +256,7 @@ end
 function LockPath:reap()
   local holder = self.holder
   if holder and not holder._relay and owner.is_kept(holder.whose[1]) then holder = false end -- its end is reported
-  if holder or self.read or self.write or self.parts or self.multilocks ~= NONE then core.quietly(reap, self) end
+  if holder or self.has_relatives then core.quietly(reap, self) end
 end
 
 -- ---- deadlocks of an owner with itself ----------------------------------------------------------
@@ -275,6 +278,7 @@ end
 --- holds a path of a multilock.
 ---@return string? err
 function LockPath:forbids(who)
+  if not self.has_relatives then return nil end
   if self.read and self.read:is_held_by(who) then return "deadlock" end
   if is_held_in_others(self, who) then return "deadlock" end
   if not self.parts then return nil end

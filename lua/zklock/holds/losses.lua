@@ -4,7 +4,7 @@
 --- release, so the number of losses is bounded. It has room for all losses that one end of a
 --- session can bring; beyond that, the oldest goes.
 ---@class zklock.Losses
----@field private most integer how many losses are kept
+---@field most integer how many losses are kept
 local Losses = {}
 Losses.__index = Losses
 
@@ -15,10 +15,9 @@ function Losses.new()
   return setmetatable({ first = 1, last = 0, lock_paths = {}, names = {}, most = LEAST }, Losses)
 end
 
---- So many owners hold or wait at once: all of them may lose at once.
----@param count integer
+--- So many owners hold or wait at once, more than ever: all of them may lose at once.
 function Losses:make_room(count)
-  if count > self.most then self.most = count end
+  self.most = count
 end
 
 --- Collected owners leave the weak table of `LockPath` by themselves.

@@ -20,7 +20,8 @@ local NAP = 0.05
 
 ---@class zklock.Dispatcher
 ---@field private taking boolean an event is being handed to its subject
----@field kept table a bag of subjects that stay alive until their event has come: requests, losses
+---@field kept table a bag of subjects that stay alive until their event has come, such as requests
+---@field ending table<integer, zklock.Hold> by tag, holds that stay alive until their last event has come
 ---@field private subjects table<integer, table> by tag, the object that gets its events; weak: the
 ---  events of a collected object are dropped
 ---@field private endings table<zklock.Waiter, boolean> callers that wait for the session's end
@@ -50,6 +51,7 @@ function Dispatcher.new(native, waits, callbacks, lifetimes, listeners)
     signature = sign(listeners.chroot),
     subjects = setmetatable({}, { __mode = "v" }),
     kept = Bag.new("_kept"),
+    ending = {},
     endings = {},
     last_tag = 0,
     on_end = false,
@@ -76,6 +78,16 @@ end
 
 function Dispatcher:unkeep(subject)
   self.kept:remove(subject)
+end
+
+--- Keeps a hold that has joined alive until its last event has come.
+function Dispatcher:await_last(hold)
+  self.ending[hold.tag] = hold
+end
+
+--- The last event of the hold has come, or none is to come.
+function Dispatcher:let_end(hold)
+  if self.ending[hold.tag] then self.ending[hold.tag] = nil end -- to set a nil field may allocate
 end
 
 --- For a loop that watches the descriptor: once the session has ended, stop() ends the watch.
@@ -222,11 +234,13 @@ end
 --- A lack of memory in `take_early` must not reach the caller that has released: the next turn handles the rest. But
 --- the error of a signal must, or the program would never hear of it.
 local function release_and_take(self, give_back, hold, failed)
-  local ok, err = give_back(hold, failed)
-  self.taking = true -- the subject of an event may release, too
-  local done, raised = pcall(take_early, self)
-  self.taking = false
-  if not done and raised ~= NO_MEMORY then error(raised, 0) end
+  local ok, err, more = give_back(hold, failed)
+  if more then
+    self.taking = true -- the subject of an event may release, too
+    local done, raised = pcall(take_early, self)
+    self.taking = false
+    if not done and raised ~= NO_MEMORY then error(raised, 0) end
+  end
   return ok, err
 end
 
@@ -267,11 +281,11 @@ end
 --- Blocks until an event arrives, until `moment`, or until a signal. Before a long sleep the client
 --- checks all owners for those that have ended. With many owners the first sleep is a short one
 --- without this check: the servers usually answer sooner than the check would take.
----@param tag integer? of a subject that waits: if its grant is the first event, the engine hands it over at once
+---@param hold zklock.Hold? that waits: if its grant is the first event, the engine hands it over at once
 ---@return integer? token of that grant
 ---@return boolean? is_forked true: nothing arrives, and it has not slept
 ---@return boolean? more with a token: true if there are further events
-function Dispatcher:sleep(moment, is_first, tag)
+function Dispatcher:sleep(moment, is_first, hold)
   moment = nap(self, moment, is_first)
   local companions, natives = self.waits:companions(), nil
   if companions then
@@ -281,9 +295,11 @@ function Dispatcher:sleep(moment, is_first, tag)
       natives[i] = waits.native
     end
   end
-  if not tag then return self.native:wait(moment, natives) end
-  if self.subjects[tag].state ~= "waiting" then return nil end -- its owner has ended: no event comes
-  return self.native:await(moment, natives, tag)
+  if not hold then return self.native:wait(moment, natives) end
+  if hold.state ~= "waiting" then return nil end -- its owner has ended: no event comes
+  -- other clients, and deadlines, need a turn of their own, of which no event tells
+  local is_alone = not natives and self.waits.deadlines.count == 0
+  return self.native:await(moment, natives, hold.tag, is_alone and self.ending or nil)
 end
 
 --- True if there may be something to do, besides events, before a caller sleeps.
@@ -292,16 +308,16 @@ local function has_work(self)
   return waits.fifo.tail or self.callbacks.unsure or waits.deadlines.count > 0 or waits.away > 0
 end
 
---- In plain Lua: turns until the subject of this tag waits no longer, or in a forked child, where nothing arrives. Most
---- often its grant is the first event.
----@param subject table with `state`, "waiting" at first, which `event` changes
-function Dispatcher:await(subject, tag)
+--- In plain Lua: turns until the hold waits no longer, or in a forked child, where nothing arrives. Most often its
+--- grant is the first event, but for the end of the release before.
+---@param hold zklock.Hold
+function Dispatcher:await(hold)
   local is_first = true
   if has_work(self) then self:turn() end
-  while subject.state == "waiting" do
-    local token, is_forked, more = self:sleep(math.huge, is_first, tag)
+  while hold.state == "waiting" do
+    local token, is_forked, more = self:sleep(math.huge, is_first, hold)
     if is_forked then return end
-    if token then subject:event("granted", nil, token) end
+    if token then hold:event("granted", nil, token) end
     if more or not token then
       take(self)
       if has_work(self) then self:turn() end

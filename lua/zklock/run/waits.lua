@@ -295,15 +295,14 @@ function Waits:wait(waiter)
   beginning[1] = false
 end
 
---- In plain Lua: waits, without a waiter, until the state of the dispatcher's subject of this tag is not "waiting" any
---- more.
+--- In plain Lua: waits, without a waiter, until the hold waits no longer.
 ---@return boolean waited false: here only a waiter can wait
-function Waits:await(subject, tag)
+function Waits:await(hold)
   if not self.blocks then return false end
   local beginning, here = self.beginning, coroutine.running() or owner.main
   if made[here] then return false end
   beginning[1] = here
-  self.client.dispatcher:await(subject, tag)
+  self.client.dispatcher:await(hold)
   beginning[1] = false
   return true
 end
