@@ -55,6 +55,24 @@ describe("owners that can end", function()
     end)
   end
 
+  it("are all found at once, wherever the last check has ended", function()
+    local threads, subjects = {}, {}
+    for i = 1, 5 do
+      threads[i], subjects[i] = coroutine.create(function() coroutine.yield() end), subject()
+      coroutine.resume(threads[i])
+      all:note(threads[i], subjects[i])
+    end
+    all:reap(2) -- 5 and 4; it is known from now on that resume runs these two
+    for i = 1, 5 do assert.is_false(owner.is_dead(threads[i])) end
+    coroutine.resume(threads[2])
+    coroutine.resume(threads[5])
+    all:reap(math.huge)
+    for i = 1, 5 do
+      local found = subjects[i].abandoned ~= nil
+      assert.equal(i == 2 or i == 5, found)
+    end
+  end)
+
   for _, name in ipairs { "another one", "he himself" } do
     it("enter once each when a finalizer has somebody enter meanwhile: " .. name, function()
       local one, another, its, others = {}, {}, subject(), subject()

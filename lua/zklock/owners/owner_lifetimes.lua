@@ -177,11 +177,6 @@ function OwnerLifetimes:bind(who, subject)
   if owner.can_end(who) then self:note(who, subject) end
 end
 
---- Undoes `bind`.
-function OwnerLifetimes:unbind(who, subject)
-  if owner.can_end(who) then self:unnote(who, subject, owner.keeps_number(who)) end
-end
-
 local function abandon(lifetimes, who)
   local number = number_of(lifetimes, who)
   if number then give_back(lifetimes, number) end
@@ -206,10 +201,12 @@ local function look(lifetimes, number)
 end
 
 --- Checks owners from the last to the first, and then from the last again. Skips those with nothing
---- to note.
+--- to note. The last owner gets the number of one that leaves: if all are checked, it has to be one
+--- of those that were.
 ---@param shares table<integer, table>? given: also removes owners with an empty share
 local function reap(lifetimes, most, shares)
   local left = math.min(most, lifetimes.count)
+  if left == lifetimes.count then lifetimes.at = 0 end
   while left > 0 do
     local at = lifetimes.at - 1
     if at < 1 or at > lifetimes.count then at = lifetimes.count end
