@@ -4,6 +4,10 @@
 --- few, and for classes that have a class themselves.
 local each = require "zklock.base.each"
 
+-- LuaJIT crashes if compiled code finds no memory for a new field.
+local jit = rawget(_G, "jit")
+if jit then jit.off(true, true) end
+
 ---@generic T
 ---@param class T
 ---@param object table
