@@ -76,6 +76,22 @@ describe("a callback in plain Lua", function()
     assert.is_nil(rawget(dispatcher, "sleep"))
   end)
 
+  it("that the last look at the owners queues runs although the end of a release comes meanwhile", function()
+    local lock, held, holder = a:mutex(path), a:mutex(path .. "-held"), nil
+    held:request(PATIENCE, function(_, _, request) holder = request end)
+    polls_until(a, function() return holder end)
+    assert(lock:acquire(PATIENCE))
+    assert(lock:release())
+    wait.eventually(function() return a.native:peek() == "failed" end, PATIENCE, "the end")
+    local reap = a.lifetimes.reap
+    function a.lifetimes.reap(...) -- a finalizer
+      a.lifetimes.reap = reap
+      a:spawn(function() holder:release() end)
+      return reap(...)
+    end
+    assert.is_number((held:acquire(PATIENCE)))
+  end)
+
   it_parks("may wait for another client's lock that the main program holds", function()
     local lock, got = b:mutex(path), nil
     assert(lock:acquire(PATIENCE))

@@ -270,6 +270,12 @@ function Dispatcher:turn()
   self:dispatch()
 end
 
+--- True if there may be something to do, besides events, before a caller sleeps.
+local function has_work(self)
+  local waits = self.waits
+  return waits.fifo.tail or self.callbacks.unsure or waits.deadlines.count > 0 or waits.away > 0
+end
+
 --- Until when to sleep. Before a long sleep it checks all owners.
 local function nap(dispatcher, moment, is_first)
   local naps = is_first and dispatcher.lifetimes.count > MANY
@@ -297,15 +303,8 @@ function Dispatcher:sleep(moment, is_first, hold)
   end
   if not hold then return self.native:wait(moment, natives) end
   if hold.state ~= "waiting" then return nil end -- its owner has ended: no event comes
-  -- other clients, and deadlines, need a turn of their own, of which no event tells
-  local is_alone = not natives and self.waits.deadlines.count == 0
-  return self.native:await(moment, natives, hold.tag, is_alone and self.ending or nil)
-end
-
---- True if there may be something to do, besides events, before a caller sleeps.
-local function has_work(self)
-  local waits = self.waits
-  return waits.fifo.tail or self.callbacks.unsure or waits.deadlines.count > 0 or waits.away > 0
+  -- what the check of the owners, or a finalizer, has queued needs a turn, of which no event tells
+  return self.native:await(moment, natives, hold.tag, not has_work(self) and self.ending or nil)
 end
 
 --- In plain Lua: turns until the hold waits no longer, or in a forked child, where nothing arrives. Most often its
