@@ -341,6 +341,22 @@ describe("a hook that uses the client", function()
     assert.is_true(n > 3)
   end)
 
+  it("may take an alarm that is due while it is set", function()
+    local waits, n, came = client.waits, 0
+    repeat
+      n = n + 1
+      local rung, ok, err = 0, nil, nil
+      local alarm = Waits.new_alarm(function() rung = rung + 1 end)
+      came = raising_hook.interrupt("zklock/run/waits.lua", n, function() client:poll() end, function()
+        ok, err = pcall(waits.ring_at, waits, core.now(), alarm)
+      end)
+      assert.is_true(ok, err)
+      client:poll()
+      assert.equal(1, rung)
+    until not came
+    assert.is_true(n > 3)
+  end)
+
   it("loses no callback, and calls none twice, if it queues one while another one is queued", function()
     local called, n, came = {}, 0
     local function spawn(number) client:spawn(function() called[#called + 1] = number end) end
@@ -408,6 +424,35 @@ describe("a hook that uses the client", function()
       n = 0
     end
   end)
+
+  for _, by in ipairs { "a hook", "a finalizer" } do
+    it("leaves in that list what is to stay there, if it ends another one: " .. by, function()
+      local holds, n, came = client.holds, 0
+      local function expect(is_nobodys, forgo)
+        local hold, stands = {}, true
+        function hold.is_unreceived() return stands end
+        function hold.is_nobodys() return is_nobodys end
+        function hold.forgo()
+          stands = false
+          if forgo then forgo() end
+        end
+        holds:expect(hold)
+        return function() stands = false end
+      end
+      local function sweep() holds:sweep() end
+      repeat
+        n = n + 1
+        expect(true, by == "a finalizer" and sweep)
+        local receive = expect(false)
+        came = by == "a hook" and raising_hook.interrupt(".lua", n, sweep, sweep)
+        if not came then sweep() end
+        assert.equal(1, holds.count)
+        receive()
+        sweep()
+        assert.equal(0, holds.count)
+      until not came
+    end)
+  end
 
   it("leaves a callback where it has queued it, if that is to be put back", function()
     local fifo, entries = core.fifo(), {}

@@ -7,6 +7,8 @@ local Relays = require "zklock.holds.relays"
 local core = require "zklock.core"
 local flat = require "zklock.base.flat"
 
+local quietly = core.quietly
+
 --- For so long a hold may stand that no call has received; seconds.
 local GRACE = 1
 
@@ -87,9 +89,9 @@ function ClientHolds:received(hold)
 end
 
 --- The last one gets its place.
-local function take_out(self, place)
+local function take_out(self, place, hold)
   local granted, moments, last = self.granted, self.moments, self.count
-  if place > last then return end -- another coroutine has swept meanwhile
+  if place > last or granted[place] ~= hold then return end -- a finalizer has swept meanwhile
   granted[place], moments[place] = granted[last], moments[last]
   granted[last] = nil
   self.count = last - 1
@@ -105,12 +107,12 @@ local function sweep(self)
       hold:forgo()
       is_over = true
     end
-    if is_over then take_out(self, place) end
+    if is_over then take_out(self, place, hold) end
   end
 end
 
 function ClientHolds:sweep()
-  if self.count > 0 then sweep(self) end
+  if self.count > 0 then quietly(sweep, self) end -- a hook that sweeps, too, would take out another hold
 end
 
 ---@private
@@ -122,7 +124,7 @@ end
 
 --- `OwnerLifetimes:reap` calls this, also before a caller sleeps.
 function ClientHolds:reap(most)
-  if self.count > 0 then sweep(self) end
+  self:sweep()
   if self.count > 0 then set_alarm(self) end
   local relays = self.relays
   if relays.all.count > 0 then relays:reap(most) end

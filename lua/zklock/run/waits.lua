@@ -220,8 +220,8 @@ end
 
 --- Makes the descriptor readable at the soonest deadline at the latest.
 function Waits:set_alarm()
-  if self.deadlines.count == 0 then return end
-  local moment = self.deadlines:next()
+  local moment = self.deadlines.count > 0 and self.deadlines:next()
+  if not moment then return end -- a hook may have taken it just now
   if moment <= core.now() then
     self.native:wake()
   else
