@@ -94,6 +94,105 @@ describe("a worker of nginx that has served many", function()
     assert.same({}, web:errors())
   end)
 
+  it("wakes nobody who waits on a semaphore by what was meant for an earlier one", function()
+    web = here:nginx { workers = 1, http = [[
+      init_worker_by_lua_block {
+        client = assert(require("zklock").connect("@hosts@"))
+        core, loop, kept = require "zklock.core", require "zklock.loop.openresty", {}
+        local semaphore = require "ngx.semaphore"
+        local waits, wait, woken = client.waits, semaphore.wait, setmetatable({}, { __mode = "k" })
+        function semaphore.wait(...)
+          local ok, err = wait(...)
+          if ok then woken[coroutine.running()] = true end
+          return ok, err
+        end
+        -- A light thread that waits, so many seconds or until `wake`. It returns whether its semaphore has woken it.
+        function begin(seconds)
+          local waiter = waits.new_waiter(seconds and core.now() + seconds)
+          return waiter, ngx.thread.spawn(function()
+            local thread = coroutine.running()
+            woken[thread] = false -- nginx uses coroutines again
+            loop.wait(client, waiter)
+            return woken[thread]
+          end)
+        end
+        function wake(waiter) waits:wake(waiter) end
+        function finish(thread) return select(2, ngx.thread.wait(thread)) end
+        -- The next ones, with the semaphores that are there. Only the last is woken.
+        function next_ones(late)
+          local waiters, threads, said = {}, {}, {}
+          for i = 1, 3 do waiters[i], threads[i] = begin(i < 3 and 0.3 or nil) end
+          if late then wake(late) end
+          for i = 1, 3 do said[i] = tostring(loop.is_gone(waiters[i])) end
+          wake(waiters[3])
+          for i = 1, 3 do said[3 + i] = tostring(finish(threads[i])) end
+          return table.concat(said, " ")
+        end
+      }
+    ]], server = [[
+      location /late { content_by_lua_block {
+        local waiter, thread = begin(0.05)
+        ngx.say(finish(thread), " ", next_ones(waiter))
+      } }
+      location /both { content_by_lua_block {
+        local waiter, thread = begin(0.05)
+        repeat ngx.update_time() until core.now() > waiter.deadline + 0.05 -- nginx's own clock is coarse
+        wake(waiter) -- nginx looks at its timers first
+        ngx.say(finish(thread), " ", next_ones())
+      } }
+      location /killed { content_by_lua_block {
+        local waiter, thread = begin()
+        ngx.thread.kill(thread)
+        ngx.say(loop.is_gone(waiter), " ", next_ones(waiter))
+      } }
+      location /left { content_by_lua_block {
+        kept.waiter = begin()
+        ngx.exit(204)
+      } }
+      location /behind { content_by_lua_block {
+        ngx.say(loop.is_gone(kept.waiter), " ", next_ones(kept.waiter))
+      } }
+    ]] }
+    local WELL = "false false false false false true\n"
+    for _ = 1, 3 do
+      assert.same({ 200, "false " .. WELL }, { web:get("/late") })
+      assert.same({ 200, "false " .. WELL }, { web:get("/both") })
+      assert.same({ 200, "true " .. WELL }, { web:get("/killed") })
+      assert.same({ 204, "" }, { web:get("/left") })
+      assert.same({ 200, "true " .. WELL }, { web:get("/behind") })
+    end
+  end)
+
+  it("does not sleep if a finalizer ends the wait just before", function()
+    web = here:nginx { workers = 1, http = [[
+      init_worker_by_lua_block { client = assert(require("zklock").connect("@hosts@")) }
+    ]], server = [[
+      location /early { content_by_lua_block {
+        client.host.visits:here()
+        local waiter, semaphore = client.waits.new_waiter(), require "ngx.semaphore"
+        local notifier, new, sleeps = client.host.notifier, semaphore.new, 0
+        function notifier.listen(...)
+          notifier.listen = nil
+          client.waits:wake(waiter)
+          return notifier.listen(...)
+        end
+        function semaphore.new(...)
+          local made = new(...)
+          function made.wait(...)
+            sleeps = sleeps + 1
+            return semaphore.wait(...)
+          end
+          return made
+        end
+        require("zklock.loop.openresty").wait(client, waiter)
+        semaphore.new = new
+        ngx.say(waiter.done, " ", sleeps)
+      } }
+    ]] }
+    assert.same({ 200, "true 0\n" }, { web:get("/early") })
+    assert.same({}, web:errors())
+  end)
+
   describe("whose timers are used up", function()
     local FEW = [[ lua_max_running_timers 3; lua_shared_dict counts 1m; ]]
     -- Timers that stay until they are told to go, and more of them than nginx runs.

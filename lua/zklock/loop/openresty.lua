@@ -103,13 +103,14 @@ function openresty.wait(client, waiter)
   if waiter.done then return end -- its visit has just begun, and took the events
   host.notifier:listen()
   waiter.semaphore = take_semaphore()
-  repeat
+  local over = waiter.done -- a finalizer has woken it before there was a semaphore
+  while not over do
     waiter.is_asleep = true
     waiter.semaphore:wait(nap(host, waiter))
     waiter.is_asleep = false
-    local over = waiter.done or waiter:left() == 0
+    over = waiter.done or waiter:left() == 0
     if not over then host:help() end
-  until over
+  end
   return_semaphore(waiter)
 end
 
