@@ -51,6 +51,24 @@ describe("a client", function()
       assert.equal(0, client:poll())
     end)
 
+    it("hands each event over once, however many there are", function()
+      local requests, times = granted_requests(150, function() end), {}
+      for i, request in ipairs(requests) do
+        local hold = request.hold
+        local event = hold.event
+        times[i] = 0
+        function hold.event(...)
+          times[i] = times[i] + 1
+          return event(...)
+        end
+      end
+      client:poll()
+      for i, request in ipairs(requests) do
+        assert.equal(1, times[i], i)
+        assert.is_true(request:release())
+      end
+    end)
+
     it("runs only what was queued when it began", function()
       client:close()
       local ran = 0

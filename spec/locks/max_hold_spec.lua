@@ -85,6 +85,17 @@ describe("max_hold", function()
     assert(other:mutex(path .. "/brief"):acquire(PATIENCE))
   end)
 
+  it("ends each acquire of its owner, also if one of them is released before the engine has seen the end", function()
+    local own = client:mutex(path .. "/own")
+    for _ = 1, 50 do -- the engine's thread may be faster
+      assert(own:acquire(PATIENCE, "me"))
+      assert(own:acquire(PATIENCE, "me"))
+      assert.is_not_nil(own:bound(4e-10, "me"))
+      assert.same({ nil, "lost" }, { own:release("me") })
+      assert.same({ nil, "not owner" }, { own:release("me") })
+    end
+  end)
+
   it("belongs to the path", function()
     assert(client:mutex(path, { max_hold = 0.5 }):acquire(PATIENCE))
     assert.has_error(function() client:mutex(path) end,

@@ -10,6 +10,10 @@ Reported.__index = Reported
 owner.declare_kept_class(Reported)
 owner.declare_weak_class(Numbered)
 
+local function new(class)
+  return setmetatable({ _lifetimes = false, _number = false, _finalizer = false }, class)
+end
+
 local function subject()
   return { drop = function() end, abandon = function(self) self.abandoned = true end }
 end
@@ -121,9 +125,6 @@ describe("owners that can end", function()
   end
 
   it("are looked at only if there is one whose end nobody reports", function()
-    local function new(class)
-      return setmetatable({ _lifetimes = false, _number = false, _finalizer = false }, class)
-    end
     local reported, its, looks = new(Reported), subject(), 0
     local first_to_look_at = owner.first_to_look_at
     function owner.first_to_look_at(...)
@@ -149,6 +150,27 @@ describe("owners that can end", function()
     owner.first_to_look_at = first_to_look_at
     all:unnote(reported, its, true)
     assert.same({ 0, 0 }, { all.count, all.unreported })
+  end)
+
+  it("leave at the next reap if a finalizer has ended their last hold while another one entered", function()
+    local reported, its, another, others = new(Reported), subject(), new(Reported), subject()
+    all:note(reported, its)
+    collect_at_the_next("shares", function() all:unnote(reported, its, true) end)
+    all:note(another, others)
+    assert.equal(2, all.count)
+    all:reap()
+    assert.same({ 1, false, true }, { all.count, all:has(reported), all:has(another) })
+  end)
+
+  it("are reported to the first client only, so a second one looks at them", function()
+    local reported, second = new(Reported), lifetimes.new()
+    local its, others = subject(), subject()
+    all:note(reported, its)
+    second:note(reported, others)
+    assert.same({ 0, 1 }, { all.unreported, second.unreported })
+    second:unnote(reported, others, true)
+    assert.is_true(all:has(reported))
+    assert.same({ 0, 0 }, { second.count, second.unreported })
   end)
 
   it("have a number that no later one gets as long as they are there", function()

@@ -175,6 +175,16 @@ describe("with fair = false a lock that one owner after the other takes", functi
     end)
   end
 
+  it("is given back when its owner has ended, also to a request that tries once", function()
+    local lock, abandoned = passed(), client:stats().abandoned
+    coroutine.wrap(function() assert(lock:acquire(PATIENCE)) end)()
+    local request, heard = here:ask(lock, 0)
+    local answer = here:hear(heard)
+    assert.is_number(answer[1], answer[2])
+    assert.equal(abandoned + 1, client:stats().abandoned)
+    assert.is_true(request:release())
+  end)
+
   it("is given back when its owner is collected", function()
     local lock, abandoned = passed(), client:stats().abandoned
     for _ = 1, 3 do
