@@ -59,6 +59,15 @@ static void one_without_an_address_is_told_and_looked_up_again(void) {
     CHECK_TEXT(world.session.hindrance, "");
 }
 
+static void after_a_session_timeout_the_log_says_why_no_server_was_reached(void) {
+    world.addresses = "";
+    world_work();
+    CHECK_TEXT(warning(), "no such host: zk");
+    world_pass(SESSION_TIMEOUT);
+    CHECK_TEXT(warning(), "no server was reached for 10 s: no such host: zk");
+    CHECK_TEXT(warning(), "");
+}
+
 /* A server that was there makes the pauses short again. */
 static void what_cannot_be_started_then_is_tried_again_soon(void) {
     world.addresses = "";
@@ -170,6 +179,8 @@ int main(int argc, char **argv) {
         {"a name is looked up before there is a link", a_name_is_looked_up_before_there_is_a_link},
         {"one without an address is told, and looked up again",
          one_without_an_address_is_told_and_looked_up_again},
+        {"after a session timeout the log says why no server was reached",
+         after_a_session_timeout_the_log_says_why_no_server_was_reached},
         {"after an answer what cannot be started is tried again soon",
          what_cannot_be_started_then_is_tried_again_soon},
         {"without an address meanwhile the link is kept",

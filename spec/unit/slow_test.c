@@ -486,6 +486,21 @@ static void the_path_is_the_one_in_the_chroot(void) {
     CHECK_TEXT(warned.path, LINE + strlen("/locks"));
 }
 
+static void of_a_multilock_it_is_the_one_that_it_waits_for(void) {
+    const char *const both[] = {LINE, "/locks/b"};
+    fake_directory(zk, LINE);
+    const fake_caller *holder = fake_join(two, both[1], 1e12);
+    fake_settle_all(zk);
+    fake_caller *c = fake_join_all(one, both, 2, 1e12);
+    fake_settle_all(zk);
+    CHECK(fake_waits(c));
+    begin_slow(c, AFTER);
+    fake_wait(zk, AFTER);
+    fake_settle_all(zk);
+    CHECK_WARNED(1, "db7:4242 holds", fake_node_of(holder));
+    CHECK_TEXT(warned.path, both[1]);
+}
+
 static void of_a_semaphore_it_is_the_one_that_the_caller_gave(void) {
     fake_directory(zk, LINE "/locks");
     fake_directory(zk, LINE "/leases");
@@ -580,6 +595,8 @@ int main(int argc, char **argv) {
         {"... cannot be listed by another handle", it_cannot_be_listed_by_another_handle},
         {"... is not listed for a wait that has ended", it_is_not_listed_for_a_wait_that_has_ended},
         {"the path is the one in the chroot", the_path_is_the_one_in_the_chroot},
+        {"of a multilock it is the one that it waits for",
+         of_a_multilock_it_is_the_one_that_it_waits_for},
         {"of a semaphore it is the one that the caller gave",
          of_a_semaphore_it_is_the_one_that_the_caller_gave},
         {"of a semaphore the one with the gate holds until it has passed",
