@@ -112,11 +112,12 @@ void zkl_session_link_dead(zkl_session *session, zkl_nanos pause) {
 }
 
 /* locked. The library waits two thirds of the granted timeout before it leaves a server that does
- * not answer. */
+ * not answer. A request that was handed over before the link found its server counts from then
+ * on. */
 static bool is_mute(const zkl_session *session) {
     const zkl_heart *heart = &session->heart;
-    return heart->beating &&
-           heart->beaten + session->timeout / 3 * 2 <= zkl_context_now(session->context);
+    const zkl_nanos since = heart->sent > heart->met ? heart->sent : heart->met;
+    return heart->beating && since + session->timeout / 3 * 2 <= zkl_context_now(session->context);
 }
 
 void zkl_session_link_listen(zkl_session *session) {

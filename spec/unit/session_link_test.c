@@ -410,6 +410,20 @@ static void a_mute_server_with_such_a_timeout_is_left(void) {
     CHECK(world.links[0].is_closed);
 }
 
+static void it_has_as_long_for_what_was_sent_before_it_was_found(void) {
+    world.granted = 1200 * ZKL_SECOND;
+    world_work();
+    world_pass(25);
+    world_work();
+    world_connect(7);
+    CHECK_TEXT(world.beats, "S"); /* its answer is awaited */
+    world_pass(20);
+    world_pass(19);
+    CHECK_TEXT(world_news(), "R");
+    world_pass(1);
+    CHECK_TEXT(world_news(), "SX");
+}
+
 /* ---- without a server ---- */
 
 /* The first time while the session can still be carried to another address; then less and less
@@ -526,6 +540,8 @@ int main(int argc, char **argv) {
         {"a link with such a timeout is replaced when it is cut",
          a_link_with_such_a_timeout_is_replaced_when_it_is_cut},
         {"a mute server with such a timeout is left", a_mute_server_with_such_a_timeout_is_left},
+        {"it has as long for what was sent before it was found",
+         it_has_as_long_for_what_was_sent_before_it_was_found},
         {"names are looked up again", names_are_looked_up_again},
         {"short timeouts do not have names looked up all the time",
          short_timeouts_do_not_have_names_looked_up_all_the_time},
