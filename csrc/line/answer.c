@@ -159,9 +159,10 @@ static bool is_awaited(zkl_request request) {
 
 void zkl_answer_to_line(zkl_receiver *receiver, const zkl_return *back, const zkl_reply *reply) {
     zkl_line *line = ZKL_CONTAINER_OF(receiver, zkl_line, receiver);
-    if (zkl_status_throttled(reply->rc) && is_awaited((zkl_request)(back->what % ZKL_REQUESTS)))
+    const zkl_request request = (zkl_request)(back->what % ZKL_REQUESTS);
+    if (zkl_status_throttled(reply->rc) && is_awaited(request))
         zkl_leave_end_tries(line, NULL);
-    switch ((zkl_request)(back->what % ZKL_REQUESTS)) {
+    switch (request) {
     case ZKL_REQUEST_LIST:
         list_answered(line, reply, back->detail != 0);
         break;
@@ -197,6 +198,15 @@ void zkl_answer_to_line(zkl_receiver *receiver, const zkl_return *back, const zk
 }
 
 /* ---- to a contender ---- */
+
+/* No node was created. false: nobody waits for one any more. */
+static bool waits_without_node(zkl_contender *c) {
+    zkl_contender_set_node(c, ZKL_NODE_NONE);
+    if (c->phase != ZKL_OVER)
+        return true;
+    zkl_leave_retire(c);
+    return false;
+}
 
 /* The latest round of parents did not help. true: the line does not try again, and the create fails
  * with `why`. */
@@ -235,11 +245,8 @@ static void parents_unheard(zkl_contender *c) {
 static void no_parents(zkl_contender *c) {
     zkl_line *line = c->line;
     zkl_directories_gone(&line->common->directories, line->path);
-    zkl_contender_set_node(c, ZKL_NODE_NONE);
-    if (c->phase == ZKL_OVER) {
-        zkl_leave_retire(c);
+    if (!waits_without_node(c))
         return;
-    }
     if (c->parents == line->parents.round && zkl_context_is_linked(c->context)) {
         zkl_status why;
         if (line->parents.refused == ZOK && line->parents.unheard) {
@@ -269,20 +276,14 @@ static void take_node(zkl_contender *c, const zkl_reply *reply) {
 
 /* No node was created, and the servers do not refuse one. */
 static void not_created(zkl_contender *c, int rc) {
-    zkl_contender_set_node(c, ZKL_NODE_NONE);
-    if (c->phase == ZKL_OVER)
-        zkl_leave_retire(c);
-    else
+    if (waits_without_node(c))
         zkl_line_retry_after(c->line, rc);
 }
 
 /* The servers refuse the node. */
 static void create_refused(zkl_contender *c, int rc) {
     zkl_directories_refuse_node(&c->common->directories, c->line->path);
-    zkl_contender_set_node(c, ZKL_NODE_NONE);
-    if (c->phase == ZKL_OVER)
-        zkl_leave_retire(c);
-    else
+    if (waits_without_node(c))
         zkl_leave_fail(c, zkl_status_of(rc));
 }
 
@@ -347,10 +348,7 @@ void zkl_line_not_created(zkl_contender *c) {
 
 void zkl_line_create_again(zkl_contender *c) {
     zkl_line *line = c->line;
-    zkl_contender_set_node(c, ZKL_NODE_NONE);
-    if (c->phase == ZKL_OVER)
-        zkl_leave_retire(c);
-    else
+    if (waits_without_node(c))
         zkl_send_create(c);
     zkl_line_settle(line);
 }

@@ -296,9 +296,8 @@ static void a_level_that_cannot_be_made_fails_nobody_once_it_was_there(void) {
     CHECK_INT(p->answers + q->answers, 1);
 }
 
-/* How often they vanish as soon as they are there until it is told. */
-static unsigned rounds_until_it_is_told(void) {
-    fake_caller *p = fake_join(one, DEEP, 1e12);
+/* How often they vanish as soon as they are there until the caller is told so. */
+static unsigned rounds_until_told(fake_caller *p) {
     unsigned rounds = 0;
     while (fake_waits(p) && rounds < 1000) {
         fake_carry(one);
@@ -307,13 +306,24 @@ static unsigned rounds_until_it_is_told(void) {
             continue;
     }
     CHECK_FAILED(p, ZNONODE);
-    fake_settle(one);
     return rounds;
 }
 
 static void whoever_comes_after_that_tries_as_often(void) {
-    CHECK_INT(rounds_until_it_is_told(), 50);
-    CHECK_INT(rounds_until_it_is_told(), 50);
+    CHECK_INT(rounds_until_told(fake_join(one, DEEP, 1e12)), 50);
+    fake_settle(one);
+    CHECK_INT(rounds_until_told(fake_join(one, DEEP, 1e12)), 50);
+}
+
+/* Its line goes on, as the servers have refused the create for now. */
+static void whoever_pauses_meanwhile_tries_as_often(void) {
+    fake_refuse(zk, FAKE_CREATE, DEEP, ZTHROTTLEDOP, 1);
+    fake_caller *p = fake_join(one, DEEP, 1e12);
+    fake_answer(one);
+    CHECK_INT(rounds_until_told(fake_join(one, DEEP, 1e12)), 50);
+    CHECK(fake_waits(p));
+    fake_wait(zk, 6);
+    CHECK_INT(rounds_until_told(p), 50);
 }
 
 int main(int argc, char **argv) {
@@ -353,6 +363,8 @@ int main(int argc, char **argv) {
          a_level_that_cannot_be_made_fails_nobody_once_it_was_there},
         {"whoever comes after parents that vanish tries as often",
          whoever_comes_after_that_tries_as_often},
+        {"whoever pauses while parents vanish tries as often",
+         whoever_pauses_meanwhile_tries_as_often},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }
