@@ -12,11 +12,12 @@ log=$1
 
 # For each stack of a death, not of where memory was allocated or leaked, either
 #   the first function that is neither libc's nor the sanitizer's, unless it is ours (ours have a line), or
-#   the function of ours that died of a pointer to nowhere, if libzookeeper has called it with an answer.
+#   the function of ours that died of a pointer to nowhere, or to what was freed, if libzookeeper has called it with an
+#   answer: a pointer of chance may lead to either.
 dying_functions() {
     awk '
         /ERROR: AddressSanitizer:|ERROR: libFuzzer:|runtime error:/ { dying = 1 }
-        /ERROR: AddressSanitizer: SEGV on unknown address/ { wild = 1 }
+        /ERROR: AddressSanitizer: (SEGV on unknown address|heap-use-after-free)/ { wild = 1 }
         /LeakSanitizer|freed by thread|allocated by thread|is located|created by/ { dying = 0 }
         / #[0-9]+ 0x[0-9a-f]+ in / {
             if (/ in (clone|clone3|__clone|__clone3|_start) /) next

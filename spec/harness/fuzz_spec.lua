@@ -57,6 +57,12 @@ describe("fuzz/known.sh #once", function()
     assert.is_nil(known(OVERFLOW .. table.concat(CALLED)))
   end)
 
+  it("knows it with a pointer to what was freed, and does not know others with that", function()
+    local freed = "==1==ERROR: AddressSanitizer: heap-use-after-free on address 0x60d000009690 at pc 0x557e565b255d\n"
+    assert.equal("zkl_outgoing_request_is_made", known(freed .. table.concat(CALLED)))
+    assert.is_nil(known(freed .. table.concat(OURS)))
+  end)
+
   it("takes no function of the C library for a new death, if the sanitizer has put its own there", function()
     local compared = stack("strncmp (/build/fuzz/stream+0x12e3a0)",
       "zkl_outgoing_request_is_made /z/csrc/zookeeper/o.c:1", "deserialize_response libzkmt_la-zookeeper.o",
