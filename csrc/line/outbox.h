@@ -50,9 +50,9 @@ typedef struct zkl_dispatch {
     zkl_list_item item; /* CREATE_DUE, DELETE_DUE: outbox->due; CREATE_BEHIND: outbox->behind */
     /* a write to the directory goes behind its create, and takes the place of a list (batch.h) */
     bool counts;
-    uint8_t attempts; /* how often its node was to be created; 2: or more */
     /* how many of its batches other members have made fail */
     uint8_t rollbacks;
+    uint32_t attempts; /* how often its node was to be created */
 } zkl_dispatch;
 
 /* How many nodes of a line are in each of these states. */

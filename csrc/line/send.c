@@ -152,8 +152,7 @@ void zkl_send_create(zkl_contender *c) {
         c->listener->wanted(c);
         return;
     }
-    if (c->dispatch.attempts < 2)
-        c->dispatch.attempts++;
+    c->dispatch.attempts++;
     create(c);
 }
 
