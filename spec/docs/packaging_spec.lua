@@ -41,6 +41,18 @@ describe("the page for packagers #once", function()
     assert.same(installed, listed)
   end)
 
+  it("says where each Lua file of the rock goes by hand", function()
+    local from, to = file.read(PAGE):gsub("%s+", " "):match("all that is below `([^`]*)` to `([^`]*)`")
+    local files, others = 0, {}
+    for module, path in file.read("rockspec/zklock-scm-1.rockspec"):gmatch('%["([^"]*)"%] = "([^"]*%.lua)"') do
+      local there, wanted = path:gsub("^" .. from .. "/", to .. "/"), "share/lua/5.4/" .. module:gsub("%.", "/")
+      if there ~= wanted .. ".lua" and there ~= wanted .. "/init.lua" then others[#others + 1] = path end
+      files = files + 1
+    end
+    assert.is_true(files > 0)
+    assert.same({}, others)
+  end)
+
   it("names variables that the Makefile has", function()
     local makefiles = file.read("Makefile") .. file.read("tools/make/install.mk") .. file.read("tools/make/compile.mk")
     for _, name in ipairs(first_cells("Make")) do
