@@ -76,8 +76,8 @@
 extern "C" {
 #endif
 
-/* That of the Lua library, too. The major version is the number behind libzklock.so: a program that
- * was compiled with another one must be compiled anew. tools/version.lua writes it. */
+/* The version, also of the Lua library. The major one is the number behind libzklock.so: a program
+ * that was compiled with another one must be compiled anew. tools/version.lua writes it. */
 #define ZKL_VERSION "0.1.0"
 
 /* The ZKL_VERSION of the library that is loaded; static. */
