@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- Changes one thing at a time in the C sources, and looks whether unit tests and simulation notice.
--- usage: tools/mutants/run.lua [-l SECONDS] BUILD COVERAGE COUNT SEED FILE...     COUNT of 0: all of them
+-- usage: tools/mutants/run.lua [-l SECONDS [-p PERCENT]] BUILD COVERAGE COUNT SEED FILE...     COUNT of 0: all of them
 -- -l: so many seconds after the first mutant no other is begun, and the next run goes on with the rest.
+-- -p: survivors are told, and fail it only if the sample shows that less than that share of all mutants is killed.
 -- BUILD has what make has built, and in BUILD/commands how (make mutants); COVERAGE has the same with gcov's counters.
 -- A mutant that was tried is in BUILD/tried, and is not tried again until what it rests on has changed. Fails if one
 -- survives that spec/equivalent.txt has no reason for, and if an entry there is of nothing that is in FILE....
@@ -12,13 +13,19 @@ local program = require "tools.mutants.program"
 local reach = require "tools.mutants.reach"
 local syntax = require "tools.mutants.syntax"
 
-local limit -- in seconds, or nil
-if arg[1] == "-l" then
-  limit = tonumber(arg[2])
-  assert(limit and limit > 0, "-l: seconds > 0 expected, got " .. tostring(arg[2]))
+--- The option's number, or nil.
+local function take(option, what)
+  if arg[1] ~= option then
+    return nil
+  end
   table.remove(arg, 1)
-  table.remove(arg, 1)
+  local text = table.remove(arg, 1)
+  local number = tonumber(text)
+  assert(number and number > 0, ("%s: %s > 0 expected, got %s"):format(option, what, text))
+  return number
 end
+
+local limit, least_killed = take("-l", "seconds"), take("-p", "percent")
 local deadline -- in seconds of os.time(), or nil
 local build, coverage, count, seed = arg[1], arg[2], tonumber(arg[3]), tonumber(arg[4])
 local files = { table.unpack(arg, 5) }
@@ -229,6 +236,9 @@ local function tell_summary()
   print(("%d of %d killed, %.1f %% (of all such mutants %.1f to %.1f %%, with 95 %% certainty); "
     .. "%d more are judged equivalent or out of reach; %d are the same to the compiler"):format(
     sum.killed, tried, 100 * sum.killed / math.max(tried, 1), least, most, sum.judged, sum.same))
+  if least_killed and most >= least_killed then
+    sum.survived = 0
+  end
   print(("%d passed, %d failed"):format(sum.killed, sum.survived))
   return sum.survived == 0 and tried + sum.judged + sum.same > 0
 end
