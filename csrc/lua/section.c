@@ -128,8 +128,8 @@ static int resume(lua_State *thread, lua_State *from, int args) {
 }
 
 /* core.resume(coroutine, step, a, b, ...) -> true, or false and the error: calls step(a, b) quietly
- * and resumes the suspended coroutine with the other arguments. No hook runs in between, not even a
- * call hook. */
+ * and, if that is true, resumes the suspended coroutine with the other arguments. No hook runs in
+ * between, not even a call hook. */
 static int section_resume(lua_State *L) {
     lua_State *thread = lua_tothread(L, 1);
     luaL_argcheck(L, thread, 1, "coroutine expected");
@@ -138,9 +138,12 @@ static int section_resume(lua_State *L) {
     const int args = lua_gettop(L) - 7;
     if (!lua_checkstack(thread, args))
         return luaL_error(L, "too many arguments");
-    call_quietly(L, 2, 0);
-    lua_xmove(L, thread, args);
-    const int status = resume(thread, L, args);
+    call_quietly(L, 2, 1);
+    const bool goes_on = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    if (goes_on)
+        lua_xmove(L, thread, args);
+    const int status = goes_on ? resume(thread, L, args) : 0;
     lua_pushboolean(L, status == 0 || status == LUA_YIELD);
     if (status == 0 || status == LUA_YIELD)
         return 1;

@@ -371,6 +371,40 @@ describe("a hook that uses the client", function()
     assert.is_true(n > 20)
   end)
 
+  it("calls a callback once if it polls as that begins", function()
+    local n, came = 0
+    repeat
+      n = n + 1
+      local called = 0
+      client:spawn(function() called = called + 1 end)
+      came = raising_hook.interrupt("zklock/run/callbacks.lua", n, function() client:poll() end, client.poll, client)
+      repeat until client:poll() == 0
+      assert.equal(1, called)
+    until not came
+    assert.is_true(n > 20)
+  end)
+
+  it("resumes a callback once if it polls as that goes on", function()
+    local failed, n, came = {}, 0
+    local theirs = here:connect { on_error = function(message) failed[#failed + 1] = message end }
+    repeat
+      n = n + 1
+      local ended = 0
+      theirs:spawn(function()
+        theirs:sleep(0)
+        ended = ended + 1
+      end)
+      theirs:poll()
+      came = raising_hook.interrupt("zklock/run/waits.lua", n, function() theirs:poll() end, theirs.poll, theirs)
+      wait.eventually(function()
+        theirs:poll()
+        return ended > 0
+      end, PATIENCE)
+      assert.same({ 1, {} }, { ended, failed })
+    until not came
+    assert.is_true(n > 20 or _VERSION == "Lua 5.1" and not jit)
+  end)
+
   it("leaves a lock to the callback that has it, if that gets it while the request is cancelled", function()
     local lock, n, came = client:mutex(here.path), 0
     repeat

@@ -141,10 +141,12 @@ local function is_due(call)
 end
 
 --- Once the call has left the queue, nothing here can raise.
+---@return boolean taken false: a finalizer or a hook that polls has begun it
 local function take_out(self, call)
-  self.fifo:remove(call)
+  if not self.fifo:remove(call) then return false end
   call.begun = true
   self.begun = self.begun + 1
+  return true
 end
 
 --- An error has ended a callback that had begun.
@@ -202,7 +204,6 @@ end
 local function start(self, call)
   local thread = coroutine.create(body)
   self.waits:adopt(thread, call.keep)
-  if self.fifo:first() ~= call then return end -- a finalizer that polls has begun it
   local former = go_in(thread)
   local ok, err = core.resume(thread, take_out, self, call, call.fn, unpack(call, 1, call.count))
   go_out(former)
