@@ -313,6 +313,16 @@ describe("a callback in plain Lua", function()
     end, PATIENCE)
   end)
 
+  it_parks("counts for no other client if there is no memory to count it", function()
+    local ok
+    setmetatable(a.waits.abroad, { __newindex = function() error("not enough memory", 0) end })
+    a:spawn(function() ok = pcall(b.sleep, b, 0) end)
+    a:poll()
+    assert.is_false(ok)
+    assert.same({}, a.waits.parked)
+    assert.equal(0, a.waits.away)
+  end)
+
   it_parks("closed while it is parked leaves nothing behind", function()
     if not coroutine.close then return pending("this Lua cannot close coroutines") end
     local thread

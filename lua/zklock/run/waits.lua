@@ -213,9 +213,9 @@ end
 
 local function count_abroad(home, waits, by)
   if not waits or waits == home then return end
-  home.away = home.away + by
   local count = (home.abroad[waits] or 0) + by
-  home.abroad[waits] = count > 0 and count or nil
+  home.abroad[waits] = count > 0 and count or nil -- first: there may be no memory for it
+  home.away = home.away + by
 end
 
 --- Makes the descriptor readable at the soonest deadline at the latest.
