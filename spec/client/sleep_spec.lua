@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- client:sleep(): waits, and lets others run meanwhile.
 
+local Waits = require "zklock.run.waits"
 local core = require "zklock.core"
 local fixture = require "spec.support.fixture"
 local real_loops = require "spec.support.real_loops"
@@ -247,5 +248,22 @@ describe("client:sleep()", function()
     assert.same({ nil, "cannot wait in phase dinner" }, { mine:sleep(1) })
     assert.same({ nil, "cannot wait in phase dinner" }, { mine:sleep(0) })
     can = true
+  end)
+
+  it("of many callers ends in one pass over them", function()
+    local set, all, begun, searched = Waits.new_set(), {}, 0, next
+    for i = 1, 1000 do
+      all[i] = Waits.new_waiter() -- the set is weak
+      set[all[i]] = true
+    end
+    rawset(_G, "next", function(table, ...)
+      if rawequal(table, set) and select("#", ...) == 0 then begun = begun + 1 end
+      return searched(table, ...)
+    end)
+    local ok, err = pcall(Waits.wake_all, { wake = function(_, waiter) waiter.done = true end }, set)
+    rawset(_G, "next", searched)
+    assert.is_true(ok, err)
+    for _, waiter in ipairs(all) do assert.is_true(waiter.done) end
+    assert.same({ 2, nil }, { begun, next(set) })
   end)
 end)

@@ -431,12 +431,31 @@ describe("a hook that uses the client", function()
         pollers[i] = Waits.new_waiter()
         callbacks.pollers[pollers[i]] = true
       end
-      came = raising_hook.interrupt("zklock/run/callbacks.lua", n, function() callbacks:tell_pollers() end,
+      came = raising_hook.interrupt("zklock/run/waits.lua", n, function() callbacks:tell_pollers() end,
         callbacks.tell_pollers, callbacks)
       for _, poller in ipairs(pollers) do assert.same({ true, true }, { poller.done, poller.told }) end
       assert.is_nil(next(callbacks.pollers))
     until not came
     assert.is_true(n > 3)
+  end)
+
+  it("ends each sleep that began before, if it lets others begin meanwhile", function()
+    local n, came = 0
+    repeat
+      n = n + 1
+      local set, all = Waits.new_set(), {}
+      local function begin(count)
+        for _ = 1, count do
+          all[#all + 1] = Waits.new_waiter()
+          set[all[#all]] = true
+        end
+      end
+      begin(10)
+      came = raising_hook.interrupt("zklock/run/waits.lua", n, function() begin(100) end, Waits.wake_all,
+        { wake = function(_, waiter) waiter.done = true end }, set)
+      for i = 1, 10 do assert.is_true(all[i].done) end
+    until not came
+    assert.is_true(n > 20)
   end)
 
   it("leaves the list of the holds that no call has received in order", function()

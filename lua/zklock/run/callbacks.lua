@@ -264,14 +264,7 @@ end
 
 --- Ends every wait of a coroutine in `poll`.
 function Callbacks:tell_pollers()
-  local pollers = self.pollers
-  local poller = next(pollers)
-  while poller do
-    poller.told = true
-    self.waits:wake(poller)
-    pollers[poller] = nil
-    poller = next(pollers)
-  end
+  self.waits:wake_all(self.pollers, true)
 end
 
 --- Waits until the loop, or another caller that runs callbacks, has begun or resumed one.

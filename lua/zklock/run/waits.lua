@@ -371,13 +371,17 @@ function Waits:wake(waiter)
   end
 end
 
---- Ends the waits of all waiters in the set, and empties it. The set may change meanwhile.
-function Waits:wake_all(set)
+--- Ends the waits of all waiters in the set, and empties it. The set may change meanwhile: then this begins again at
+--- its front.
+---@param told boolean? true: a callback has run
+function Waits:wake_all(set, told)
   local waiter = next(set)
   while waiter do
+    if told then waiter.told = true end
     self:wake(waiter)
     set[waiter] = nil
-    waiter = next(set)
+    local ok, following = pcall(next, set, waiter)
+    waiter = ok and following or next(set)
   end
 end
 
