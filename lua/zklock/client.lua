@@ -233,7 +233,8 @@ end
 local function turn_until(self, deadline, turns)
   local callbacks, dispatcher, is_first = self.callbacks, self.dispatcher, true
   while callbacks.begun + callbacks.resumed == turns and core.now() < deadline and not self.native:unusable() do
-    dispatcher:sleep(deadline, is_first)
+    local moment, natives = dispatcher:prepare_sleep(deadline, is_first)
+    if callbacks.begun + callbacks.resumed == turns then self.native:wait(moment, natives) end
     dispatcher:turn()
     is_first = false
   end

@@ -65,15 +65,15 @@ describe("a callback in plain Lua", function()
       other:release(path .. "-2")
     end)
     polls_until(a, function() return moment end)
-    local sleep = dispatcher.sleep
-    function dispatcher.sleep(...)
-      dispatcher.sleep = nil
+    local prepare = dispatcher.prepare_sleep
+    function dispatcher.prepare_sleep(...)
+      dispatcher.prepare_sleep = nil
       assert(lock:release())
       wait.eventually(function() return a.native:peek() == "failed" and core.now() > moment end, PATIENCE, "the end")
-      return sleep(...)
+      return prepare(...)
     end
     assert.is_number((a:mutex(path .. "-2"):acquire(PATIENCE)))
-    assert.is_nil(rawget(dispatcher, "sleep"))
+    assert.is_nil(rawget(dispatcher, "prepare_sleep"))
   end)
 
   it("that the last look at the owners queues runs although the end of a release comes meanwhile", function()

@@ -250,6 +250,39 @@ describe("client:sleep()", function()
     can = true
   end)
 
+  --- Calls `act()` in the last check of the owners before a sleep, where a finalizer may run.
+  local function before_sleep(act)
+    local lifetimes = client.lifetimes
+    local reap = lifetimes.reap
+    function lifetimes.reap(self, most)
+      if most == math.huge then
+        lifetimes.reap = nil
+        act()
+      end
+      return reap(self, most)
+    end
+    return function() return rawget(lifetimes, "reap") == nil end
+  end
+
+  it("does not begin once a finalizer has ended the wait", function()
+    local waiter = Waits.new_waiter(core.now() + PATIENCE)
+    local has_come = before_sleep(function() client.waits:wake(waiter) end)
+    client.waits:wait_alone(waiter)
+    assert.is_true(has_come() and waiter:left() > 0)
+  end)
+
+  it("in poll does not begin once a finalizer has run a callback", function()
+    local ran, late = 0, false
+    client.waits:ring_at(core.now() + PATIENCE, Waits.new_alarm(function() late = true end))
+    local has_come = before_sleep(function()
+      client:spawn(function() ran = ran + 1 end)
+      client:poll()
+    end)
+    assert.equal(1, client:poll(math.huge))
+    assert.equal(1, ran)
+    assert.is_true(has_come() and not late)
+  end)
+
   it("of many callers ends in one pass over them", function()
     local set, all, begun, searched = Waits.new_set(), {}, 0, next
     for i = 1, 1000 do

@@ -2,6 +2,7 @@
 --- Owners that end, and owners that only seem to. Whatever Lua says about a coroutine, it keeps its locks as long as it
 --- may run again, and loses them afterwards.
 
+local Hold = require "zklock.holds.hold"
 local cqueues = require "cqueues"
 local collect = require "spec.support.collect"
 local fixture = require "spec.support.fixture"
@@ -303,12 +304,11 @@ describe("owners", function()
 
   -- As Ctrl-C does. The engine's event is gone then.
   it("that are interrupted just after the grant leave nothing behind", function()
-    local lock, dispatcher = client:mutex(path), client.dispatcher
-    local sleep, token = dispatcher.sleep, nil
-    function dispatcher.sleep(...)
-      token = sleep(...)
-      if not token then return nil end
-      dispatcher.sleep = nil
+    local lock, event, token = client:mutex(path), Hold.event, nil
+    finally(function() Hold.event = event end)
+    function Hold.event(_, kind, _, got)
+      assert.equal("granted", kind)
+      Hold.event, token = event, got
       error("interrupted", 0)
     end
     assert.same({ false, "interrupted" }, { pcall(lock.acquire, lock, PATIENCE) })
@@ -322,13 +322,13 @@ describe("owners", function()
 
   it("that have lost the lock before they see the grant do not get it", function()
     local lock, dispatcher = client:mutex(path), client.dispatcher
-    local sleep = dispatcher.sleep
-    function dispatcher.sleep(...)
-      dispatcher.sleep = nil
+    local prepare = dispatcher.prepare_sleep
+    function dispatcher.prepare_sleep(...)
+      dispatcher.prepare_sleep = nil
       wait.eventually(function() return client.native:stats().held == 1 end, PATIENCE, "the grant")
       here.tree:delete(path .. "/" .. here:nodes()[1])
       wait.eventually(function() return client.native:stats().lost == 1 end, PATIENCE, "the loss")
-      return sleep(...)
+      return prepare(...)
     end
     assert.same({ nil, "lost" }, { lock:acquire(PATIENCE) })
     assert.is_false(lock:is_held())

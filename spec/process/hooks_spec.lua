@@ -135,11 +135,11 @@ describe("an error that a hook raises", function()
     assert(world.theirs:acquire(PATIENCE))
     local dispatcher = client.dispatcher
     finally(function()
-      dispatcher.sleep = nil
+      dispatcher.prepare_sleep = nil
       collectgarbage("restart")
     end)
     collectgarbage("stop")
-    dispatcher.sleep = function() error(HOOKED, 0) end
+    dispatcher.prepare_sleep = function() error(HOOKED, 0) end
     assert.same({ false, HOOKED }, { pcall(lock.acquire, lock, PATIENCE) })
     assert.equal(0, client:stats().waiting)
   end)

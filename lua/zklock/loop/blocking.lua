@@ -11,7 +11,8 @@ function blocking.wait(client, waiter)
   dispatcher:turn()
   local is_first = true
   while not waiter.done and waiter:left() ~= 0 and native:unusable() ~= "forked" do
-    dispatcher:sleep(waiter.deadline or math.huge, is_first)
+    local moment, natives = dispatcher:prepare_sleep(waiter.deadline or math.huge, is_first)
+    if not waiter.done then native:wait(moment, natives) end
     dispatcher:turn()
     is_first = false
   end

@@ -284,14 +284,12 @@ local function nap(dispatcher, moment, is_first)
   return moment
 end
 
---- Blocks until an event arrives, until `moment`, or until a signal. Before a long sleep the client
---- checks all owners for those that have ended. With many owners the first sleep is a short one
---- without this check: the servers usually answer sooner than the check would take.
----@param hold zklock.Hold? that waits: if its grant is the first event, the engine hands it over at once
----@return integer? token of that grant
----@return boolean? is_forked true: nothing arrives, and it has not slept
----@return boolean? more with a token: true if there are further events
-function Dispatcher:sleep(moment, is_first, hold)
+--- Before a long sleep the client checks all owners for those that have ended. With many owners the first sleep is a
+--- short one without this check: the servers usually answer sooner than the check would take. The check, or a
+--- finalizer, may end the wait: the caller looks again before it sleeps.
+---@return number moment until when to sleep
+---@return table? natives the clients whose events end the sleep, too
+function Dispatcher:prepare_sleep(moment, is_first)
   moment = nap(self, moment, is_first)
   local companions, natives = self.waits:companions(), nil
   if companions then
@@ -301,10 +299,7 @@ function Dispatcher:sleep(moment, is_first, hold)
       natives[i] = waits.native
     end
   end
-  if not hold then return self.native:wait(moment, natives) end
-  if hold.state ~= "waiting" then return nil end -- its owner has ended: no event comes
-  -- what the check of the owners, or a finalizer, has queued needs a turn, of which no event tells
-  return self.native:await(moment, natives, hold.tag, not has_work(self) and self.ending or nil)
+  return moment, natives
 end
 
 --- In plain Lua: turns until the hold waits no longer, or in a forked child, where nothing arrives. Most often its
@@ -314,7 +309,11 @@ function Dispatcher:await(hold)
   local is_first = true
   if has_work(self) then self:turn() end
   while hold.state == "waiting" do
-    local token, is_forked, more = self:sleep(math.huge, is_first, hold)
+    local moment, natives = self:prepare_sleep(math.huge, is_first)
+    local token, is_forked, more
+    if hold.state == "waiting" then -- what the preparation has queued needs a turn, of which no event tells
+      token, is_forked, more = self.native:await(moment, natives, hold.tag, not has_work(self) and self.ending or nil)
+    end
     if is_forked then return end
     if token then hold:event("granted", nil, token) end
     if more or not token then
