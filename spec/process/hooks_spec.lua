@@ -7,6 +7,7 @@ local Callbacks = require "zklock.run.callbacks"
 local Hold = require "zklock.holds.hold"
 local Log = require "zklock.run.log"
 local Waits = require "zklock.run.waits"
+local Watch = require "zklock.nodes.watch"
 local calls = require "spec.support.calls"
 local core = require "zklock.core"
 local fixture = require "spec.support.fixture"
@@ -639,6 +640,70 @@ describe("a hook that uses the client", function()
       assert.same({ "one", "two" }, got)
     until not came
     assert.is_true(n > 3)
+  end)
+
+  --- A watch whose node has `node.state`, which has been read once.
+  local function watch(node, fn)
+    local taken
+    local view = { told = function() end }
+    function view.take()
+      if node.error and #node.error > 0 then error(table.remove(node.error), 0) end
+      local is_new = node.state ~= taken
+      taken = node.state
+      return is_new, taken
+    end
+    local watched = assert(Watch.new({
+      callbacks = client.callbacks,
+      dispatcher = { enter = function() end, keep = function() end },
+      native = { look_at = function() return view end, unusable = function() end },
+      loop = {},
+    }, here.path, false, fn))
+    watched:event()
+    client:poll()
+    return watched
+  end
+
+  it("leaves a watch the state that comes as its callback ends", function()
+    local n, came = 0
+    repeat
+      n = n + 1
+      local node, got = {}
+      local watched = watch(node, function(state) got = state end)
+      node.state = 1
+      came = raising_hook.interrupt("zklock/nodes/watch.lua", n, function()
+        node.state = 2
+        watched:event()
+      end, watched.record.fn, watched)
+      client:poll()
+      assert.equal(came and 2 or 1, got)
+    until not came
+    assert.is_true(n > 20)
+  end)
+
+  it("leaves a watch one callback at a time, also after an error", function()
+    if _VERSION == "Lua 5.1" and not jit then return pending("this Lua cannot suspend fn") end
+    local main, n, came = coroutine.running(), 0
+    client = here:connect { on_error = function() end }
+    repeat
+      n = n + 1
+      local node, inside, most = {}, 0, 0
+      local watched = watch(node, function()
+        inside = inside + 1
+        most = math.max(most, inside)
+        if coroutine.running() ~= main then coroutine.yield() end
+        inside = inside - 1
+      end)
+      node.state, node.error = 1, { "not enough memory" }
+      local function tell(state)
+        node.state = state
+        watched:event()
+        client:poll()
+      end
+      came = raising_hook.interrupt("zklock/nodes/watch.lua", n, function() tell(2) end, watched.record.fn, watched)
+      for state = 3, 5 do tell(state) end
+      assert.equal(1, most)
+    until not came
+    assert.is_true(n > 20)
   end)
 
   it("leaves a callback that it queues again its arguments", function()

@@ -8,6 +8,8 @@ local errors = require "zklock.base.errors"
 local owner = require "zklock.owners.owner"
 local yields = require "zklock.base.yields"
 
+local quietly = core.quietly
+
 ---@class zklock.Watch
 ---@field private view userdata the engine's part
 ---@field private running any[]|boolean a weak reference to the coroutine in which fn runs
@@ -87,8 +89,15 @@ function Watch:fail()
   self:event()
 end
 
-local function finish(self, ok)
-  if ok then self.running, self.called = false, false else self:fail() end
+local function end_unless(self, is_new, ...)
+  if not is_new then self.running, self.called = false, false end
+  return is_new, ...
+end
+
+--- The latest state, if fn does not have it. In one section: a state that comes after the last look begins another
+--- callback.
+local function take(self)
+  return end_unless(self, self.view:take())
 end
 
 local function tell(self, is_new, ...)
@@ -102,7 +111,7 @@ end
 
 local function tell_all(self)
   repeat
-    local told = tell(self, self.view:take())
+    local told = tell(self, quietly(take, self))
   until not told or is_over(self)
 end
 
@@ -110,8 +119,9 @@ end
 function call(self)
   if not begin(self) then return end
   local ok, err = pcall(tell_all, self)
-  finish(self, ok)
-  if not ok then error(err, 0) end
+  if ok then return end
+  quietly(self.fail, self) -- nobody may begin before this one counts as ended
+  error(err, 0)
 end
 
 --- After this, nothing calls fn. A second call does nothing.
