@@ -43,6 +43,24 @@ describe("the adapter for HAProxy", function()
     assert.is_true(n > 3)
   end)
 
+  it("loses no callback for which there is no memory at first", function()
+    local hap, adapter, client = rawget(_G, "core"), dofile(ADAPTER), { native = { wake = function() end } }
+    local register, called, said, naps = hap.register_task, {}, {}, 0
+    local stop = adapter.watch(client, function() end)
+    for i = 1, 2 do adapter.spawn(client, function() called[#called + 1] = i end) end
+    function hap.register_task(fn)
+      if naps < 2 then error("not enough memory", 0) end
+      register(fn)
+    end
+    function hap.log(_, line) said[#said + 1] = line end
+    function hap.msleep() naps = naps + 1 end
+    stop()
+    tasks[1]() -- the listener's, which ends
+    for i = 3, #tasks do tasks[i]() end -- behind the listener and the caretaker
+    assert.same({ 1, 2 }, called)
+    assert.same({ "zklock: callbacks wait: not enough memory", "zklock: callbacks wait: not enough memory" }, said)
+  end)
+
   it("does not listen if the wait's time comes while it connects its bell", function()
     local function nothing() end
     local left, listened = 1, false

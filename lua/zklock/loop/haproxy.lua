@@ -163,13 +163,22 @@ end
 local Host = {}
 Host.__index = Host
 
+local function report_wait(err)
+  hap.log(hap.err, "zklock: callbacks wait: " .. tostring(err))
+end
+
 --- Begins the callbacks. A task is made here, in a coroutine of HAProxy's: made in another one, it
---- would belong to another Lua state.
+--- would belong to another Lua state. A callback waits while there is no memory for its task.
 function Host:begin()
   local fn = table.remove(self.due, 1)
   while fn do
-    begin_task(fn)
-    fn = table.remove(self.due, 1)
+    local ok, err = pcall(begin_task, fn)
+    if ok then
+      fn = table.remove(self.due, 1)
+    else
+      pcall(report_wait, err)
+      hap.msleep(RETRY)
+    end
   end
 end
 
