@@ -99,17 +99,21 @@ function Request:answered(hold)
   if late then hold:finish("declined") end
 end
 
+local function cancel(self)
+  local hold = self.hold
+  if not hold or hold.state ~= "waiting" or self.client.native:unusable() then return false end
+  self.cancelled = true -- first: an answer from here on is "cancelled"
+  if self.call then hold.contender:cancel() else self.cancelled = hold.err == "cancelled" end -- it has come just now
+  return self.cancelled
+end
+
 --- Ends the wait. If the request was granted and `poll` has not said so yet, this gives the lock
 --- back at once.
 ---@return boolean cancelled true: the callback gets "cancelled", even if the wait has just ended;
 ---  false: the callback has its answer, or gets "closed", and nothing changes
 function Request:cancel()
   check.self(self, Request, "request:cancel")
-  local hold = self.hold
-  if not hold or hold.state ~= "waiting" or self.client.native:unusable() then return false end
-  self.cancelled = true -- first: an answer from here on is "cancelled"
-  if self.call then hold.contender:cancel() else self.cancelled = hold.err == "cancelled" end -- it has come just now
-  return self.cancelled
+  return core.quietly(cancel, self)
 end
 
 --- The host's request for which it was created has ended: so does this one. Its callback is no

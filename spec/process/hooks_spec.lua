@@ -250,6 +250,30 @@ describe("an error that a hook raises", function()
     assert.equal(1, #answers)
   end)
 
+  it("ends the wait of a request that it cancels, or leaves that as it was", function()
+    local n, raised = 0
+    repeat
+      n = n + 1
+      assert(world.theirs:acquire(PATIENCE))
+      local err
+      local request = lock:request(PATIENCE, function(_, why) err = why end)
+      raised = raising_hook.call("zklock/request.lua", n, request.cancel, request)
+      client:poll()
+      if err == nil then -- that is as it was
+        assert(world.theirs:release())
+        wait.eventually(function()
+          client:poll()
+          return request:state() == "held"
+        end, PATIENCE, "the grant")
+        assert.is_true(request:release())
+      else
+        assert.equal("cancelled", err)
+        assert(world.theirs:release())
+      end
+    until not raised
+    assert.is_true(n > 3)
+  end)
+
   it("comes again when the lock is handed out, as it was set", function()
     local seen = 0
     local function hook() seen = seen + 1 end
