@@ -2,6 +2,7 @@
 /* A line in whose directory a stranger creates nodes with our GUIDs. The stranger may create and
  * read, but not delete. */
 #include "fake_world.h"
+#include "scarce.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -271,6 +272,17 @@ static void nothing_is_concluded_while_a_later_list_is_on_its_way(void) {
     check_found(p, q);
 }
 
+/* There was no memory for that list, and the one before it is not behind the barrier. */
+static void nothing_is_concluded_from_a_list_that_could_not_be_sent(void) {
+    const char *first;
+    fake_caller *p = lost_behind_a_lag(&first, false);
+    scarce_plan(3, 1); /* behind a create and the barrier */
+    fake_caller *q = fake_join(one, LINE, 1e12);
+    scarce_plan(0, 0);
+    CHECK_TEXT(fake_batch(one), "GCD");
+    check_found(p, q);
+}
+
 /* It comes while the servers are asked about a twin behind our own, and our own is its first. */
 static void a_newer_list_is_searched_from_its_beginning(void) {
     const char *first;
@@ -418,6 +430,8 @@ int main(int argc, char **argv) {
          a_cut_between_two_looks_begins_them_anew},
         {"a list proves nothing while a later list is on its way",
          nothing_is_concluded_while_a_later_list_is_on_its_way},
+        {"a list proves nothing if a later one could not be sent",
+         nothing_is_concluded_from_a_list_that_could_not_be_sent},
         {"a newer list is searched from its beginning",
          a_newer_list_is_searched_from_its_beginning},
         {"the line asks about a twin again over another handle",
