@@ -269,6 +269,16 @@ describe("on a real server", function()
     assert.is_string(through.link:receive(4))
   end)
 
+  it("a reply that was to be held, and comes only after heal, is not", function()
+    faulty:black_hole("to_server")
+    faulty:hold_reply("getData")
+    through.link:send(wire.request(56, "getData", wire.buffer("/") .. "\0"))
+    wait.eventually(function() return faulty:pending() == 0 end)
+    faulty:heal()
+    through.link:settimeout(wait.PATIENCE)
+    assert.is_string(through.link:receive(4))
+  end)
+
   --- Watches a node over a raw link and changes it.
   local function watch_and_change()
     assert(direct:create("/harness/watched"))

@@ -288,6 +288,12 @@ function link:apply_hole()
   end
 end
 
+--- Nothing happens to replies that have not come yet, and no black hole is left.
+function link:heal()
+  for _, entry in pairs(self.pending) do entry.reply_action = nil end
+  self:apply_hole()
+end
+
 --- Counts round trips from here on.
 function link:reset()
   self.round = 0

@@ -196,7 +196,7 @@ end
 function verbs.heal(direction)
   if direction then return proxy:open(direction) end
   rules, proxy.delay, proxy.hole, proxy.unknown = {}, 0, nil, {}
-  each_link(link.apply_hole)
+  each_link(link.heal)
   for _, one in ipairs(proxy.deserted) do one:bury() end
   proxy.deserted = {}
   for _, door in ipairs(proxy.doors) do
