@@ -16,7 +16,7 @@ end
 local PATIENCE = wait.PATIENCE
 
 describe("inside nginx", function()
-  local here = fixture.new("/nginx")
+  local here = fixture.new("/nginx", { session_timeout = 30 }) -- a release with validity 0 would answer "unknown"
   local other, web, path
 
   setup(function() other = here:second_process() end)
@@ -361,7 +361,7 @@ describe("inside nginx", function()
     it("that hangs up while it waits leaves the line at once, and while it holds gives it back", function()
       start_one([[
         lua_check_client_abort on;
-        location /hold { content_by_lua_block { assert(client:mutex("@path@"):acquire(60)) ngx.sleep(30) } }
+        location /hold { content_by_lua_block { assert(client:mutex("@path@"):acquire(60)) ngx.sleep(3600) } }
       ]])
       local holder = web:begin("/hold")
       here:becomes(1)
