@@ -4,11 +4,14 @@
 #include "base/status.h"
 #include "fake_item.h"
 #include "fake_world.h"
+#include "line/batch.h"
 #include "line/evaluate.h"
+#include "paths/directories.h"
 #include "port/wire.h"
 #include "recipe/znode.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
@@ -423,6 +426,30 @@ static void a_directory_that_refuses_the_mark_is_not_asked_again(void) {
     CHECK_INT(one->counts[FAKE_TRANSACT], 3);
 }
 
+static void deletes_go_together_beside_a_create_that_goes_alone(void) {
+    fake_caller *p = join(C), *q = join(D);
+    fake_settle(one);
+    busy();
+    zkl_directories_refuse_mark(&one->lines.common.directories, E);
+    fake_release(p);
+    join(E);
+    fake_release(q);
+    fake_wait(zk, GAP);
+    CHECK_TEXT(fake_batch(one), "CLTCL");
+    CHECK_TEXT(fake_ops(one), "DD");
+}
+
+static void each_mark_has_a_name_of_its_own(void) {
+    for (uint64_t number = 1; number < 3; number++) {
+        zkl_op ops[ZKL_MARK_OPS];
+        char name[ZKL_ZNODE_SIZE];
+        CHECK(zkl_batch_add_mark(&one->context, C, number, ops));
+        zkl_znode_make_mark(name, (zkl_guid){one->context.guid, number});
+        CHECK_TEXT(ops[0].path + strlen(C "/"), name);
+        free((char *)ops[0].path);
+    }
+}
+
 static void without_a_directory_for_the_mark_creates_go_alone(void) {
     busy();
     fake_caller *p = join(C), *q = join(D);
@@ -746,6 +773,9 @@ static const check_case cases[] = {
     {"a delete that comes too late fails nobody", a_delete_that_comes_too_late_fails_nobody},
     {"a directory that refuses the mark is not asked again",
      a_directory_that_refuses_the_mark_is_not_asked_again},
+    {"deletes go together beside a create that goes alone",
+     deletes_go_together_beside_a_create_that_goes_alone},
+    {"each mark has a name of its own", each_mark_has_a_name_of_its_own},
     {"without a directory for the mark creates go alone",
      without_a_directory_for_the_mark_creates_go_alone},
     {"a throttled batch is repeated", a_throttled_batch_is_repeated},

@@ -62,6 +62,7 @@ static bool counts(int64_t session, zkl_nanos now) {
 }
 
 static void a_look_counts_in_its_session_and_for_a_minute(void) {
+    zkl_directories_counted(&directories, "/a", &empty);
     zkl_directories_listed(&directories, "/a", 1, &empty, 10);
     CHECK(!counts(1, 10)); /* no node of ours was made there */
     zkl_directories_found(&directories, "/a");

@@ -183,6 +183,30 @@ static void it_may_be_dropped_while_it_is_open(void) {
     CHECK(fake_waits(c));
 }
 
+static void of_a_caller_that_does_not_wait_it_asks_for_nothing(void) {
+    const fake_caller *c = fake_holder(one);
+    fake_wait(zk, 2);
+    fake_settle_all(zk);
+    fake_forget_counts(one);
+    ask_about(c);
+    fake_settle_all(zk);
+    query_check_answered(ZKL_OK);
+    CHECK_INT(one->counts[FAKE_LIST], 0);
+}
+
+/* A multilock leaves a line to enter it again, and meanwhile the line may be freed. */
+static void a_line_that_goes_ends_it(void) {
+    fake_holder(two);
+    const fake_caller *c = fake_waiter(one);
+    fake_wait(zk, 2);
+    ask_about(c);
+    CHECK(fake_answer(one)); /* the list; now it waits for the holder's data */
+    CHECK(query->look.in != NULL);
+    zkl_front_forget(c->contender->line);
+    CHECK(query->look.in == NULL);
+    query_check_answered(ZKL_OK);
+}
+
 static void it_ends_at_its_deadline(void) {
     fake_holder(two);
     const fake_caller *c = fake_waiter(one);
@@ -231,6 +255,9 @@ int main(int argc, char **argv) {
          it_lists_the_line_and_reads_the_holder_once},
         {"the question ends with the wait", it_ends_with_the_wait},
         {"the question may be dropped while it is open", it_may_be_dropped_while_it_is_open},
+        {"of a caller that does not wait the question asks for nothing",
+         of_a_caller_that_does_not_wait_it_asks_for_nothing},
+        {"a line that goes ends the question", a_line_that_goes_ends_it},
         {"the question ends at its deadline", it_ends_at_its_deadline},
         {"without a link nothing more is known", without_a_link_nothing_more_is_known},
     };

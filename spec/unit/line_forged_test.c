@@ -116,6 +116,15 @@ static void a_name_that_is_always_taken_is_an_error(void) {
     CHECK_INT(one->counts[FAKE_CREATE], 1 + ZKL_AT_ONCE);
 }
 
+static void a_name_that_is_taken_is_nothing_to_a_caller_that_has_left(void) {
+    fake_refuse(zk, FAKE_CREATE, LINE, ZNODEEXISTS, 1);
+    fake_caller *p = fake_join(one, LINE, 1e12);
+    fake_cancel(p);
+    settle();
+    CHECK_INT(one->counts[FAKE_CREATE], 1);
+    CHECK_CLEAN();
+}
+
 static void a_twin_below_does_not_take_the_hold_away(void) {
     fake_caller *p = fake_holder(one);
     fake_settle_all(zk);
@@ -417,6 +426,8 @@ int main(int argc, char **argv) {
         {"a node with the very name of ours, in its place, is not granted",
          a_node_in_the_place_of_ours_is_not_granted},
         {"a name that is always taken is an error", a_name_that_is_always_taken_is_an_error},
+        {"a name that is taken is nothing to a caller that has left",
+         a_name_that_is_taken_is_nothing_to_a_caller_that_has_left},
         {"a twin of a held node changes nothing", a_twin_below_does_not_take_the_hold_away},
         {"of several twins, ours is the one that our session created",
          our_own_among_twins_is_the_one_that_our_session_made},

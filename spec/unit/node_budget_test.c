@@ -191,11 +191,11 @@ static void a_multilock_that_enters_again_waits_for_room(void) {
 }
 
 /* It has two paths, and an operator deletes its node at the second one. */
-static fake_caller *try_robbed_at_the_bound(void) {
+static fake_caller *robbed_at_the_bound(double seconds) {
     static const char *const ab[] = {LINE, "/locks/b"};
     char path[256];
     budget->most = 2 * LOCK;
-    fake_caller *both = fake_join_all(one, ab, 2, 0);
+    fake_caller *both = fake_join_all(one, ab, 2, seconds);
     while (!fake_child(zk, "/locks/b", 0, FAKE_LATEST))
         CHECK(fake_answer(one));
     snprintf(path, sizeof path, "/locks/b/%s", fake_child(zk, "/locks/b", 0, FAKE_LATEST));
@@ -212,17 +212,28 @@ static void settle_in(int seconds) {
 
 /* It was let in, so it is not too big. */
 static void a_try_that_enters_again_waits_for_room_too(void) {
-    fake_caller *both = try_robbed_at_the_bound();
+    fake_caller *both = robbed_at_the_bound(0);
     settle_in(20);
     CHECK(fake_held(both));
     CHECK_INT(budget->bytes, 2 * LOCK);
 }
 
 static void a_try_does_not_wait_for_room_that_may_never_come(void) {
-    fake_caller *both = try_robbed_at_the_bound();
+    fake_caller *both = robbed_at_the_bound(0);
     fake_refuse(zk, FAKE_ERASE, LINE, ZNOAUTH, 0);
     settle_in(20);
     CHECK_FAILED(both, ZKL_TOO_BIG);
+}
+
+static void other_callers_wait_for_that_room(void) {
+    fake_beat(one, 0);
+    fake_caller *both = robbed_at_the_bound(1e12);
+    fake_refuse(zk, FAKE_ERASE, LINE, ZNOAUTH, 0);
+    settle_in(20);
+    CHECK(fake_waits(both));
+    fake_allow(zk);
+    settle_in(40);
+    CHECK(fake_held(both));
 }
 
 static void a_semaphore_counts_its_leases_at_the_gate(void) {
@@ -435,6 +446,7 @@ int main(int argc, char **argv) {
         {"a try that enters again waits for room, too", a_try_that_enters_again_waits_for_room_too},
         {"a try does not wait for room that may never come",
          a_try_does_not_wait_for_room_that_may_never_come},
+        {"other callers wait for that room", other_callers_wait_for_that_room},
         {"a semaphore counts its leases at the gate", a_semaphore_counts_its_leases_at_the_gate},
         {"a semaphore that leaves gives up its leases",
          a_semaphore_that_leaves_gives_up_its_leases},

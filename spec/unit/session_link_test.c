@@ -174,6 +174,15 @@ static void a_read_that_is_answered_proves_nothing(void) {
     CHECK_INT(world.made, 2);
 }
 
+static bool log_says(const char *what) {
+    char text[ZKL_LOG_LINE];
+    const char *level;
+    bool own, said = false;
+    while (zkl_log_take_next(&world.said, &level, &own, text, sizeof text))
+        said = said || strncmp(text, what, strlen(what)) == 0;
+    return said;
+}
+
 static void nobody_carries_on_what_found_a_server_at_the_last_moment(void) {
     world_come_up();
     world.parts = false;
@@ -184,6 +193,7 @@ static void nobody_carries_on_what_found_a_server_at_the_last_moment(void) {
     }
     CHECK_TEXT(world_news(), "SLX");
     CHECK_INT(world.session.state, ZKL_STATE_EXPIRED);
+    CHECK(log_says("session expired"));
     CHECK_INT(world_link()->carried, 0);
     CHECK_INT(world.context.session, 0);
     world_connect(9);

@@ -68,6 +68,31 @@ static void after_a_session_timeout_the_log_says_why_no_server_was_reached(void)
     CHECK_TEXT(warning(), "");
 }
 
+/* The server was tried, and has lost its name since. */
+static void the_log_says_rather_what_a_server_did(void) {
+    world_work();
+    zkl_trouble_note("Socket 10.0.0.7:2182 zk retcode=-4, errno=111(Connection refused): server "
+                     "refused to accept the client",
+                     NULL);
+    world.addresses = "";
+    look();
+    CHECK_TEXT(warning(), "no such host: zk");
+    world_pass(SESSION_TIMEOUT);
+    CHECK_TEXT(warning(), "no server was reached for 10 s: connection refused: 10.0.0.7:2182");
+}
+
+static void the_trouble_is_told_as_long_as_there_is_one(void) {
+    char text[ZKL_TROUBLE_TEXT] = "";
+    world.addresses = "";
+    world_work();
+    CHECK(zkl_session_trouble(&world.session, text, sizeof text));
+    CHECK_TEXT(text, "no such host: zk");
+    world.addresses = "10.0.0.9";
+    world_pass(world_pause());
+    world_come_up();
+    CHECK(!zkl_session_trouble(&world.session, text, sizeof text));
+}
+
 /* A server that was there makes the pauses short again. */
 static void what_cannot_be_started_then_is_tried_again_soon(void) {
     world.addresses = "";
@@ -181,6 +206,9 @@ int main(int argc, char **argv) {
          one_without_an_address_is_told_and_looked_up_again},
         {"after a session timeout the log says why no server was reached",
          after_a_session_timeout_the_log_says_why_no_server_was_reached},
+        {"the log says rather what a server did", the_log_says_rather_what_a_server_did},
+        {"the trouble is told as long as there is one",
+         the_trouble_is_told_as_long_as_there_is_one},
         {"after an answer what cannot be started is tried again soon",
          what_cannot_be_started_then_is_tried_again_soon},
         {"without an address meanwhile the link is kept",

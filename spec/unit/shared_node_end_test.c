@@ -15,6 +15,16 @@ static void what_was_dropped_is_handed_to_nobody(void) {
     CHECK(fake_held(second) && second->token > token);
 }
 
+/* A program that polls the descriptor would wake for nothing. */
+static void what_was_dropped_posts_nothing(void) {
+    shared_holder(two);
+    fake_caller *p = shared_settled(one);
+    CHECK(fake_waits(p));
+    const uint64_t before = one->context.events.serial;
+    fake_drop(p);
+    CHECK_INT((int64_t)one->context.events.serial, (int64_t)before);
+}
+
 static void the_end_of_max_hold_ends_the_shared_node(void) {
     fake_caller *first = fake_share_for(one, LINE, 5);
     fake_settle_all(zk);
@@ -191,6 +201,7 @@ static void who_gives_up_without_a_bound_leaves_the_others_theirs(void) {
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a dropped hold is handed to no caller", what_was_dropped_is_handed_to_nobody},
+        {"what was dropped posts nothing", what_was_dropped_posts_nothing},
         {"the end of max_hold ends the shared node", the_end_of_max_hold_ends_the_shared_node},
         {"another end belongs to one hold", another_end_belongs_to_one_hold},
         {"a deleted node is a loss", a_deleted_node_is_a_loss},

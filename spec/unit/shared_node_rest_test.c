@@ -51,6 +51,16 @@ static void the_short_way_is_closed_when_others_are_concerned(void) {
     CHECK(fake_held(theirs));
 }
 
+/* It has sent a write on its turn, which may come late. */
+static void the_short_way_is_closed_when_no_other_caller_may_have_the_node(void) {
+    fake_caller *mine = shared_holder(one);
+    mine->contender->call->seal(mine->contender);
+    CHECK(!fake_rest(mine));
+    shared_release(mine);
+    fake_settle_all(zk);
+    CHECK_INT(shared_nodes(), 0);
+}
+
 static void nor_is_it_taken_again_then(void) {
     fake_share_as(1, 100);
     fake_caller *mine = shared_holder(one);
@@ -250,6 +260,8 @@ int main(int argc, char **argv) {
         {"a grant at once is reported once", what_is_granted_at_once_is_told_once},
         {"the short way is closed when other callers are concerned",
          the_short_way_is_closed_when_others_are_concerned},
+        {"the short way is closed when no other caller may have the node",
+         the_short_way_is_closed_when_no_other_caller_may_have_the_node},
         {"a caller does not take it again when other callers are concerned",
          nor_is_it_taken_again_then},
         {"a resting hold ends with the shared node", what_rests_is_taken_away_with_the_shared_node},

@@ -122,6 +122,34 @@ static void a_shared_node_that_is_still_to_be_held_leaves_too(void) {
     CHECK_CLEAN();
 }
 
+/* The one before it has left, when it had almost waited for so long. */
+static void the_next_one_has_as_much_patience(zkl_kind kind) {
+    fake_share_as(1, 100);
+    fake_caller *held = fake_share_kind(one, LINE, kind, 1e12);
+    fake_settle(one);
+    CHECK(fake_held(held));
+    one->context.valid_until = 0;
+    fake_release_in_doubt(held);
+    fake_caller *c = fake_share_kind(one, LINE, kind, 1e12);
+    unsure(T - 1);
+    CHECK(fake_waits(c));
+    fake_cancel(c);
+    c = fake_share_kind(one, LINE, kind, 1e12);
+    unsure(T - 1);
+    CHECK(fake_waits(c));
+    unsure(1);
+    CHECK_FAILED(c, ZKL_DISCONNECTED);
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+static void each_caller_at_a_shared_node_has_as_much_patience(void) {
+    the_next_one_has_as_much_patience(ZKL_KIND_LOCK);
+    fake_world_end();
+    fake_world_begin();
+    the_next_one_has_as_much_patience(ZKL_KIND_READ);
+}
+
 /* ---- what the heart counts ---- */
 
 static unsigned told;
@@ -209,6 +237,20 @@ static void answers_that_one_pause_held_back_are_one(void) {
     fake_now += 7 * ZKL_SECOND;
     for (int i = 0; i < 5; i++)
         zkl_heart_answered(&one->heart, ZKL_PROOF_QUORUM, asked + i);
+    answer(TOO_SLOW, ZKL_PROOF_LEADER);
+    CHECK_INT(patience(), T);
+    answer(TOO_SLOW, ZKL_PROOF_LEADER);
+    CHECK_INT(patience(), 0);
+}
+
+/* The second pause holds back what was handed over before the first one ended. */
+static void a_pause_behind_a_quick_answer_is_another_one(void) {
+    const zkl_nanos asked = fake_now;
+    fake_now += 7 * ZKL_SECOND;
+    zkl_heart_answered(&one->heart, ZKL_PROOF_QUORUM, asked);
+    zkl_heart_answered(&one->heart, ZKL_PROOF_QUORUM, fake_now - ZKL_SECOND);
+    fake_now += 6 * ZKL_SECOND;
+    zkl_heart_answered(&one->heart, ZKL_PROOF_QUORUM, fake_now - 7 * ZKL_SECOND);
     answer(TOO_SLOW, ZKL_PROOF_LEADER);
     CHECK_INT(patience(), T);
     answer(TOO_SLOW, ZKL_PROOF_LEADER);
@@ -366,10 +408,14 @@ int main(int argc, char **argv) {
          who_waits_for_a_shared_node_leaves_with_it},
         {"a shared node that waits to be held leaves, too",
          a_shared_node_that_is_still_to_be_held_leaves_too},
+        {"each caller at a shared node has as much patience",
+         each_caller_at_a_shared_node_has_as_much_patience},
         {"time counts that ends with an answer", time_counts_that_ends_with_an_answer},
         {"after three answers that are too slow for a chain nobody waits",
          after_three_answers_that_are_too_slow_nobody_waits},
         {"answers that one pause has held back are one", answers_that_one_pause_held_back_are_one},
+        {"a pause behind a quick answer is another one",
+         a_pause_behind_a_quick_answer_is_another_one},
         {"a new connection does not make a slow link quick",
          a_new_connection_does_not_make_a_slow_link_quick},
         {"what was handed over before the connection counts from then on",

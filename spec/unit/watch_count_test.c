@@ -450,6 +450,15 @@ static void a_watch_that_tells_without_a_link_is_set_again_with_the_next_one(voi
     CHECK(fake_held(p));
 }
 
+static void children_of_the_blocker_are_not_its_end(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_caller *p = fake_waiter(one);
+    zkl_lines_watch(&one->lines, stranger, ZKL_CHANGE_CHILDREN, false);
+    fake_leave(one);
+    CHECK(zkl_lines_watching(&one->lines, stranger, false));
+    CHECK(fake_waits(p));
+}
+
 /* The list is sent before the client takes the watch back, and does not show the node. */
 static void an_answer_about_a_node_that_a_list_misses_is_nobodys(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
@@ -511,6 +520,7 @@ int main(int argc, char **argv) {
          one_that_is_left_on_a_node_of_ours_is_counted_until_it_tells},
         {"a watch that tells without a link is set again with the next one",
          a_watch_that_tells_without_a_link_is_set_again_with_the_next_one},
+        {"children of the blocker are not its end", children_of_the_blocker_are_not_its_end},
         {"an answer about a node that a list misses is nobody's",
          an_answer_about_a_node_that_a_list_misses_is_nobodys},
     };
