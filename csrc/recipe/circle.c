@@ -89,17 +89,6 @@ static void find_fronts(graph *g) {
 
 /* ---- whom a node waits for, and whose it is ---- */
 
-static bool is_same(const zkl_standing *a, const zkl_standing *b) {
-    return a->session == b->session && a->owner == b->owner;
-}
-
-/* Does `waits`, which is another node's, keep the owner of `node` from going on? */
-static bool belongs(const graph *g, const zkl_standing *node, const zkl_standing *waits) {
-    if (is_same(node, waits))
-        return true;
-    return !g->certain && node->session == waits->session && (!node->owner || !waits->owner);
-}
-
 /* A session of unknown owners that waits for itself shows nothing: they may be many. */
 static bool counts(const zkl_standing *waits, const zkl_standing *front) {
     return waits->session != front->session || (waits->owner && front->owner);
@@ -224,38 +213,30 @@ static bool has_blocked(const graph *g, size_t from, size_t end) {
     return false;
 }
 
-static bool let_go(graph *g, size_t from, size_t end) {
-    bool changed = false;
-    for (size_t i = from; i < end; i++) {
-        changed |= g->kept[g->sorted[i]];
+static void let_go(graph *g, size_t from, size_t end) {
+    for (size_t i = from; i < end; i++)
         g->kept[g->sorted[i]] = false;
-    }
-    return changed;
 }
 
 /* Nodes of a session whose owners can go on. Those of unknown ones sort first. */
-static bool let_go_in(graph *g, size_t from, size_t end) {
-    bool changed = false;
+static void let_go_in(graph *g, size_t from, size_t end) {
     const size_t known = g->all[g->sorted[from]].owner ? from : end_of(g, from, true);
     const bool some = has_blocked(g, from, known);
     if (g->certain || !has_blocked(g, from, end))
-        changed |= let_go(g, from, known);
+        let_go(g, from, known);
     for (size_t i = known, next; i < end; i = next) {
         next = end_of(g, i, true);
         const bool stays = g->certain ? is_stuck(g, i, next) : some || has_blocked(g, i, next);
         if (!stays)
-            changed |= let_go(g, i, next);
+            let_go(g, i, next);
     }
-    return changed;
 }
 
-static bool let_go_all(graph *g) {
-    bool changed = false;
+static void let_go_all(graph *g) {
     for (size_t i = 0, end; i < g->count; i = end) {
         end = end_of(g, i, false);
-        changed |= let_go_in(g, i, end);
+        let_go_in(g, i, end);
     }
-    return changed;
 }
 
 static void begin(graph *g, bool certain) {
@@ -266,12 +247,12 @@ static void begin(graph *g, bool certain) {
     }
 }
 
+/* Which waits are blocked decides who lets go: a round that unblocks none is the last one. */
 static void settle(graph *g, bool certain) {
     begin(g, certain);
-    for (bool changed = true; changed;) {
-        changed = let_go_all(g);
-        changed = unblock_all(g) || changed;
-    }
+    do
+        let_go_all(g);
+    while (unblock_all(g));
 }
 
 /* ---- a circle ---- */
@@ -279,6 +260,11 @@ static void settle(graph *g, bool certain) {
 /* May it be of the same owner? */
 static bool is_near(const graph *g, const zkl_standing *a, const zkl_standing *b) {
     return a->session == b->session && (!g->certain || a->owner == b->owner);
+}
+
+/* Does `waits`, which is near `node`, keep the owner of that from going on? */
+static bool belongs(const zkl_standing *node, const zkl_standing *waits) {
+    return node->owner == waits->owner || !node->owner || !waits->owner;
 }
 
 /* Follows the owner of `front` to its waits. true: one of them is `wanted`. */
@@ -289,7 +275,7 @@ static bool follow(graph *g, zkl_link link, size_t wanted, size_t *end) {
         i--;
     for (; i < g->count && is_near(g, &g->all[g->sorted[i]], front); i++) {
         const size_t waits = g->sorted[i];
-        if (waits == link.front || !g->blocked[waits] || !belongs(g, front, &g->all[waits]) ||
+        if (waits == link.front || !g->blocked[waits] || !belongs(front, &g->all[waits]) ||
             (g->seen[waits] && waits != wanted))
             continue;
         g->from[waits] = link;
@@ -390,12 +376,10 @@ static bool find(graph *g, bool certain, zkl_circles *found) {
 bool zkl_circles_find(const zkl_standing *all, size_t count, zkl_circles *found) {
     graph g;
     *found = (zkl_circles){0};
-    if (count == 0)
-        return true;
     if (!graph_init(&g, all, count))
         return false;
-    /* in each of the two searches a wait begins one at most */
-    found->all = calloc(2 * count, sizeof *found->all);
+    /* each begins with a wait that is in none of those before */
+    found->all = calloc(count, sizeof *found->all);
     const bool complete = found->all && find(&g, true, found) && find(&g, false, found);
     graph_free(&g);
     if (!complete)

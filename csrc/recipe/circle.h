@@ -43,7 +43,7 @@ typedef struct zkl_circles {
 } zkl_circles;
 
 /* Finds circles such that each wait that is in any is in one of them; the certain ones come first.
- * `all` is sorted by line and place. false: no memory, and there are none. */
+ * `all` is sorted by line and place, and is not empty. false: no memory, and there are none. */
 bool zkl_circles_find(const zkl_standing *all, size_t count, zkl_circles *found);
 void zkl_circles_free(zkl_circles *found);
 

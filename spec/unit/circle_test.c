@@ -75,8 +75,6 @@ static void clients_in_a_circle_are_found(void) {
 
 static void where_nobody_waits_there_is_none(void) {
     begin();
-    find();
-    CHECK_INT(found.count, 0);
     add(0, ZKL_KIND_LOCK, 1, 1, false);
     find();
     CHECK_INT(found.count, 0);
