@@ -293,7 +293,6 @@ static bool take_another_name(zkl_contender *c) {
     if (c->phase != ZKL_WAITING || c->queue.anew == ZKL_AT_ONCE)
         return false;
     c->queue.anew++;
-    zkl_contender_set_node(c, ZKL_NODE_NONE);
     zkl_send_create(c);
     return true;
 }

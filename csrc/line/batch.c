@@ -80,15 +80,10 @@ int64_t zkl_batch_token(const zkl_reply *reply, size_t count) {
 
 /* ---- the answer ---- */
 
-/* The contender whose create or delete is on its way in the batch; NULL: its node has changed
- * since. */
+/* The contender whose create or delete is on its way in the batch; NULL: it has gone. As long as it
+ * is there, only the batch's answer, or its loss, says what became of that node. */
 static zkl_contender *member(const batch *b, size_t i) {
-    zkl_receiver *receiver = zkl_receiver_find(&b->common->context->receivers, b->members[i]);
-    zkl_contender *c = receiver && receiver->names_node
-                           ? ZKL_CONTAINER_OF(receiver, zkl_contender, receiver)
-                           : NULL;
-    return c && (c->node == ZKL_NODE_CREATE_BATCHED || c->node == ZKL_NODE_DELETE_BATCHED) ? c
-                                                                                           : NULL;
+    return zkl_line_member(b->common->context, b->members[i]);
 }
 
 static void tell(zkl_contender *c, const zkl_reply *reply, const zkl_stat *directory) {

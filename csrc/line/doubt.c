@@ -62,9 +62,3 @@ void zkl_doubt_end(zkl_contender *witness, zkl_loss loss) {
             return;
     }
 }
-
-void zkl_doubt_expire(zkl_line_common *common) {
-    ZKL_EACH (zkl_contender, c, &common->doubtful, member) {
-        conclude(c, ZKL_LOSS_EXPIRED);
-    }
-}

@@ -22,8 +22,6 @@ void zkl_doubt_begin(zkl_contender *c, zkl_contender *witness, zkl_status answer
  * answered ZKL_OK came before. NONE: by our delete, or nobody knows. Does nothing if the node is no
  * witness. */
 void zkl_doubt_end(zkl_contender *witness, zkl_loss loss);
-/* The session has ended, and with it the nodes of each contender in doubt that is in no line. */
-void zkl_doubt_expire(zkl_line_common *common);
 
 /* The host will get no event: it has dropped the contender, or the client closes. */
 void zkl_doubt_drop(zkl_contender *c);

@@ -214,7 +214,7 @@ static zkl_contender *owner_of(zkl_line *line, const char *name, size_t prefix, 
     uint64_t number;
     if (!zkl_znode_number(name + prefix, &number))
         return NULL;
-    zkl_contender *c = zkl_line_member(line, number);
+    zkl_contender *c = zkl_line_member(line->context, number);
     if (!c && zkl_context_is_linked(line->context) && (*strays)++ < STRAYS_MOST)
         zkl_send_erase_stray(line, name);
     return c && c->line == line ? c : NULL;
@@ -267,10 +267,8 @@ static bool is_mixed(const zkl_snapshot *snapshot, zkl_kind kind, size_t asked_a
 }
 
 static void refuse_mixed(zkl_line *line) {
-    size_t asked_at[ZKL_KINDS];
-    bool answers[ZKL_KINDS];
-    for (size_t kind = 0; kind < ZKL_KINDS; kind++)
-        asked_at[kind] = SIZE_MAX;
+    size_t asked_at[ZKL_KINDS] = {0};
+    bool answers[ZKL_KINDS] = {false}; /* without children nothing is mixed */
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         if (c->phase == ZKL_WAITING && is_mixed(&line->snapshot, c->terms.kind, asked_at, answers))
             zkl_leave_fail(c, ZKL_WRONG_KIND);

@@ -52,7 +52,7 @@ static zkl_contender *called(const zkl_line *line, const char *name) {
     zkl_guid guid;
     if (!zkl_znode_guid(name, &guid) || guid.client != line->context->guid)
         return NULL;
-    zkl_contender *c = zkl_line_member(line, guid.number);
+    zkl_contender *c = zkl_line_member(line->context, guid.number);
     return c && c->line == line && c->name && strcmp(c->name, name) == 0 ? c : NULL;
 }
 

@@ -372,7 +372,6 @@ void zkl_line_relink(zkl_line *line) {
 void zkl_line_expire(zkl_line *line) {
     lose_handle(line);
     line->list_wanted = false;
-    zkl_doubt_expire(line->common);
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         zkl_receiver_leave(&line->context->receivers, &c->receiver);
         c->queue.settled |= c->queue.queued;

@@ -17,8 +17,8 @@
 #define RETRY_FIRST (ZKL_SECOND / 10)
 #define RETRY_MOST (5 * ZKL_SECOND)
 
-zkl_contender *zkl_line_member(const zkl_line *line, uint64_t number) {
-    zkl_receiver *receiver = zkl_receiver_find(&line->context->receivers, number);
+zkl_contender *zkl_line_member(const zkl_context *context, uint64_t number) {
+    zkl_receiver *receiver = zkl_receiver_find(&context->receivers, number);
     return receiver && receiver->names_node ? ZKL_CONTAINER_OF(receiver, zkl_contender, receiver)
                                             : NULL;
 }

@@ -102,7 +102,7 @@ struct zkl_line {
 };
 
 /* The contender whose node has this number, perhaps in another line; NULL: none of ours has. */
-zkl_contender *zkl_line_member(const zkl_line *line, uint64_t number);
+zkl_contender *zkl_line_member(const zkl_context *context, uint64_t number);
 /* Bytes of the full path of a child. */
 size_t zkl_line_length(const zkl_line *line, const char *name);
 /* Bytes of the full path of a node of ours. */

@@ -25,7 +25,7 @@
 
 /* True if the write under which this read was taken is still held. */
 static bool still_written(const zkl_contender *read) {
-    const zkl_contender *write = zkl_line_member(read->line, read->under.lender);
+    const zkl_contender *write = zkl_line_member(read->context, read->under.lender);
     return write && write->phase == ZKL_HELD && write->token == read->under.token;
 }
 

@@ -39,7 +39,6 @@ static void slow_now(zkl_timer *timer) {
 
 static void wait_over(zkl_contender *c) {
     slow_wait *slow = ZKL_CONTAINER_OF(c->slow, slow_wait, slow);
-    c->slow = NULL;
     zkl_holder_look_end(&slow->look);
     zkl_timer_clear(&c->context->timers, &slow->timer);
     free(slow);
