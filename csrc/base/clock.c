@@ -44,8 +44,8 @@ void zkl_clock_cond_init(pthread_cond_t *cond) {
 
 bool zkl_clock_wait(const zkl_clock *clock, pthread_cond_t *cond, pthread_mutex_t *mutex,
                     zkl_nanos until) {
-    const zkl_nanos left = until - clock->now();
-    if (left <= 0)
+    const zkl_nanos now = clock->now(), left = until > now ? until - now : 0;
+    if (left == 0)
         return false;
     struct timespec at;
     clock_gettime(CLOCK_MONOTONIC, &at);

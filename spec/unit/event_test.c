@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -380,6 +381,32 @@ static void *post_two(void *nothing) {
     return NULL;
 }
 
+static atomic_bool returned;
+
+/* Posts once somebody waits. */
+static void *post_to_a_wait(void *nothing) {
+    bool awaited = false;
+    while (!awaited && !atomic_load(&returned)) {
+        sched_yield();
+        pthread_mutex_lock(&events.mutex);
+        awaited = events.awaited;
+        pthread_mutex_unlock(&events.mutex);
+    }
+    if (awaited)
+        zkl_events_post(&events, &pool[2], 2, 0);
+    return nothing;
+}
+
+static void waits_for_nothing_after_the_least_deadline(void) {
+    pthread_t thread;
+    zkl_event event;
+    moment = ZKL_SECOND;
+    CHECK_INT(pthread_create(&thread, NULL, post_to_a_wait, NULL), 0);
+    CHECK_INT(zkl_events_await(&events, &still, &over, 2, INT64_MIN, &event), ZKL_TIMEOUT);
+    atomic_store(&returned, true);
+    pthread_join(thread, NULL);
+}
+
 static void *end_all(void *nothing) {
     atomic_store(&over, true);
     zkl_events_post(&events, &pool[1], 1, 0);
@@ -406,6 +433,7 @@ int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"waits for one subject, and leaves the others in their order",
          waits_for_one_subject_and_leaves_the_others_in_their_order},
+        {"waits for nothing after the least deadline", waits_for_nothing_after_the_least_deadline},
         {"wakes for its subject, and at the end of all",
          wakes_for_its_subject_and_at_the_end_of_all},
         {"events are taken in the order they were posted", takes_in_order_of_posting},
