@@ -149,6 +149,7 @@ static bool copy_op(zkl_node_request *e, size_t i, const zkl_op *op) {
     *own = *op;
     own->path = strdup(op->path);
     own->data = NULL;
+    e->contents[i].size = sizeof *e->contents;
     if (!op->own_acl)
         own->acl = e->nodes->context->acl;
     if (!own->path)

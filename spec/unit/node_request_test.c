@@ -440,6 +440,19 @@ static void parents_that_may_not_be_made_are_told(void) {
     CHECK(one->counts[FAKE_CREATE] <= 2); /* and not again and again */
 }
 
+static void each_content_has_the_size_of_the_struct(void) {
+    const zkl_op ops[] = {op(ZKL_OP_CREATE, NODE, "1"), op(ZKL_OP_SET, NODE, "2")};
+    size_t asked[] = {start(&(zkl_wish){.ops = ops, .count = 2, .several = true}, LATER),
+                      ask(ZKL_OP_GET, NODE, NULL), ask(ZKL_OP_CREATE, "/locks/y", "y"),
+                      ask(ZKL_OP_EXISTS, "/locks/none", NULL)};
+    fake_settle(one);
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        CHECK_TOLD(asked[i], ZKL_OK);
+        CHECK_INT(zkl_node_request_content(requests[asked[i]], 0)->size, sizeof(zkl_content));
+    }
+    CHECK_INT(zkl_node_request_content(requests[asked[0]], 1)->size, sizeof(zkl_content));
+}
+
 static void what_is_too_big_is_never_sent(void) {
     char *big = malloc(1000001);
     memset(big, 'x', 1000000);
@@ -639,6 +652,7 @@ int main(int argc, char **argv) {
         {"a dropped request is never handed over", what_was_dropped_is_never_handed_over},
         {"parents are made where they are missing", parents_are_made_where_they_are_missing},
         {"parents that may not be created fail the request", parents_that_may_not_be_made_are_told},
+        {"each content has the size of the struct", each_content_has_the_size_of_the_struct},
         {"a request that is too big is never sent", what_is_too_big_is_never_sent},
         {"all or none of several are done", all_or_none_of_several_are_done},
         {"a guarded write is done while it holds", a_guarded_write_is_done_while_it_holds},
