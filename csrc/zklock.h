@@ -16,8 +16,9 @@
  * drops or frees, and the texts that a function returned from it.
  *
  * In a forked child every function that has a client, or an object of one, only returns ZKL_FORKED,
- * NULL, false or 0: the session is the parent's. A child of _Fork or of a bare clone counts from
- * Linux 4.14 on. A child of vfork may call nothing.
+ * NULL, false or 0: the session is the parent's. But zkl_ended returns true, and the functions
+ * zkl_node_request_... of an answered node request return what they did before. A child of _Fork or
+ * of a bare clone counts from Linux 4.14 on. A child of vfork may call nothing.
  *
  * The life of a client: zkl_close may come at any moment. After it, a function that asks for
  * something returns ZKL_CLOSED, or NULL, or an object whose ANSWER is ZKL_CLOSED; nothing is held;
@@ -178,7 +179,7 @@ typedef struct zkl_config {
     const zkl_auth *auths;  /* of addauth; NULL if auth_count is 0 */
     size_t auth_count;
     zkl_acl acl;
-    const char *identifier; /* data of the lock nodes; NULL: none */
+    const char *identifier; /* data of the lock nodes, up to ZKL_IDENTIFIER_MOST; NULL: none */
     const char *tls;        /* "ca,cert,key,password", none empty, or NULL; needs zkl_has_tls() */
     bool notes;             /* keep zklock's log lines for zkl_log_take */
     bool log;               /* ... and libzookeeper's */
@@ -188,6 +189,7 @@ typedef struct zkl_config {
      * default; with a larger one this may be larger */
     size_t node_bytes;
 } zkl_config;
+#define ZKL_IDENTIFIER_MOST 1024 /* bytes */
 /* A session of 10 seconds, nodes that everybody may use; `hosts` is missing. */
 #define ZKL_CONFIG_DEFAULTS                                                                        \
     { sizeof(zkl_config), NULL, 10, NULL, 0, ZKL_ACL_OPEN, NULL, NULL, false, false, false, 0 }
@@ -204,7 +206,8 @@ ZKL_API const char *zkl_tls_problem(const char *ca, const char *cert, const char
 ZKL_API bool zkl_hosts_valid(const char *hosts, char *why, size_t size);
 
 /* Starts connecting; does not wait. ZKL_OK: *client belongs to the host until zkl_free.
- * ZKL_BAD_ARGUMENT: the connect string, the timeout (also NaN), the ACL or `node_bytes` is wrong.
+ * ZKL_BAD_ARGUMENT: the connect string, the timeout (also NaN), the ACL or `node_bytes` is wrong,
+ * `identifier` is too long, or there is `tls` without zkl_has_tls().
  * ZKL_NO_MEMORY also stands for descriptors and threads: then errno is EMFILE, ENFILE or EAGAIN. */
 ZKL_API zkl_status zkl_open(const zkl_config *config, zkl_client **client);
 
@@ -452,9 +455,9 @@ ZKL_API zkl_query *zkl_query_validity(zkl_contender *contender, uint64_t tag, zk
 ZKL_API zkl_query *zkl_query_front(zkl_contender *contender, uint64_t tag, zkl_nanos deadline);
 /* Lists the participants of the line, or of the leases' directory. ZKL_OK: zkl_participant_at
  * returns them; there are none if there is no such node. ZKL_BAD_ARGUMENT: the path is not valid.
- * Also ZKL_ACCESS_DENIED, ZKL_TOO_MANY, ZKL_AUTH_FAILED, ZKL_CLOSED, ZKL_NO_MEMORY; at the deadline
- * ZKL_TIMEOUT or ZKL_DISCONNECTED. `once`: a single try, which answers ZKL_DISCONNECTED if there is
- * no connection. */
+ * Also ZKL_ACCESS_DENIED, ZKL_TOO_MANY, ZKL_TOO_BIG, ZKL_AUTH_FAILED, ZKL_CLOSED, ZKL_NO_MEMORY; at
+ * the deadline ZKL_TIMEOUT or ZKL_DISCONNECTED. `once`: a single try, which answers
+ * ZKL_DISCONNECTED if there is no connection. */
 ZKL_API zkl_query *zkl_query_participants(zkl_client *client, const char *path, bool leases,
                                           uint64_t tag, zkl_nanos deadline, bool once);
 

@@ -273,6 +273,10 @@ static void close_at_exit(zkl_registered *registered) {
     zkl_close(ZKL_CONTAINER_OF(registered, zkl_client, registered));
 }
 
+static bool is_sensible_identifier(const char *identifier) {
+    return !identifier || strlen(identifier) <= ZKL_IDENTIFIER_MOST;
+}
+
 /* 0: the default. */
 static bool is_sensible_bound(size_t node_bytes) {
     return !node_bytes ||
@@ -284,7 +288,8 @@ zkl_status zkl_open(const zkl_config *given, zkl_client **out) {
     const zkl_config *config = &taken;
     if (!zkl_sized_take(&taken, given) || !config->hosts ||
         !(config->session_timeout > 0 && config->session_timeout <= TIMEOUT_MOST) ||
-        (size_t)config->acl > ZKL_ACL_READ || !is_sensible_bound(config->node_bytes))
+        (size_t)config->acl > ZKL_ACL_READ || !is_sensible_bound(config->node_bytes) ||
+        !is_sensible_identifier(config->identifier) || (config->tls && !zkl_has_tls()))
         return ZKL_BAD_ARGUMENT;
     errno = 0;
     zkl_client *client = calloc(1, sizeof *client);

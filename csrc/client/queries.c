@@ -7,12 +7,14 @@
 #include "line/line.h"
 #include "line/lines.h"
 #include "once/once.h"
+#include "port/wire.h"
 #include "query/audit.h"
 #include "query/listing.h"
 #include "query/query.h"
 #include "zklock.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static zkl_query *make(zkl_client *client, zkl_query_kind asked, uint64_t tag) {
     return zkl_client_forked(client) ? NULL : zkl_query_new(&client->queries, asked, tag);
@@ -74,6 +76,8 @@ static zkl_query *ask_at(zkl_client *client, zkl_query_kind asked, const char *p
         listing->scope = revokes ? ZKL_LISTING_NAMES : ZKL_LISTING_NODES;
         if (!sound)
             listing->status = ZKL_BAD_ARGUMENT;
+        else if (strlen(full) > ZKL_WIRE_MOST)
+            listing->status = ZKL_TOO_BIG;
         else if (!zkl_listing_init(listing, &client->context, full, leases))
             listing->status = ZKL_NO_MEMORY;
         listing->done = listing->status != ZKL_OK;

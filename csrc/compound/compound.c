@@ -369,7 +369,9 @@ zkl_contender *zkl_compound_join_all(zkl_lines *lines, const char *const *paths,
 
 zkl_contender *zkl_compound_join_leases(zkl_lines *lines, const char *gate, const char *leases,
                                         size_t count, uint64_t tag, const zkl_terms *terms) {
-    zkl_compound_lock *lock = lock_new(lines, (const char *const[]){gate, leases}, 2, count);
+    /* for more of them than the node budget has bytes, the wait fails before it needs any */
+    const size_t parts = count <= lines->common.node_budget.most ? count : 1;
+    zkl_compound_lock *lock = lock_new(lines, (const char *const[]){gate, leases}, 2, parts);
     if (!lock)
         return NULL;
     lock->leases = count;

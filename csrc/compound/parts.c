@@ -12,6 +12,7 @@
 #include "port/receiver.h"
 #include "recipe/znode.h"
 
+#include <stdint.h>
 #include <string.h>
 
 /* Lets go of a part, which leaves its line by itself. Nothing hears of it any more. The caller
@@ -90,8 +91,10 @@ static size_t node_bytes(const char *path, zkl_kind kind) {
     return strlen(path) + 1 + zkl_znode_length(kind);
 }
 
+/* At most half of what a size_t can have. */
 static size_t lease_bytes(const zkl_compound_lock *lock) {
-    return lock->leases * node_bytes(lock->paths[1], ZKL_KIND_LEASE);
+    const size_t each = node_bytes(lock->paths[1], ZKL_KIND_LEASE), most = SIZE_MAX / 2;
+    return lock->leases < most / each ? lock->leases * each : most;
 }
 
 size_t zkl_parts_bytes(const zkl_compound_lock *lock) {

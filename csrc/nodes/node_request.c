@@ -162,6 +162,10 @@ static bool copy_op(zkl_node_request *e, size_t i, const zkl_op *op) {
     }
     if (op->kind != ZKL_OP_CREATE && op->kind != ZKL_OP_SET)
         return true;
+    if (op->length > ZKL_WIRE_MOST) {
+        own->length = ZKL_WIRE_MOST; /* nobody sends it: it is too big */
+        return true;
+    }
     char *data = malloc(op->length + 1);
     own->data = data;
     if (!data)

@@ -10,7 +10,7 @@
 /* With more children it ends with ZKL_TOO_MANY. */
 #define ZKL_LISTING_MOST 20000
 /* How many bytes of a node's data are kept. */
-#define ZKL_LISTING_DATA_MOST 1024
+#define ZKL_LISTING_DATA_MOST ZKL_IDENTIFIER_MOST
 /* How many requests are on their way at a time. */
 #define ZKL_LISTING_WINDOW 64
 

@@ -177,6 +177,7 @@ describe("zklock run #once", function()
       { "'--also': path 'y'", "--also", "y", "/x", "true" },
       { "'-s': cannot be given with -x", "-s", "-x", "/x", "true" },
       { "'--identifier': '__REVOKE__'", "--identifier", "__REVOKE__", "/x", "true" },
+      { "'--identifier': at most 1024 bytes expected, got 1025", "--identifier", ("i"):rep(1025), "/x", "true" },
       { "'--report': a file's name expected, got ''", "--report", "", "/x", "true" },
       { "'--colour': unknown option", "--colour", "/x", "true" },
       { "'PATH': path 'x'", "x", "true" },

@@ -6,6 +6,8 @@
 #include "client/client_state.h"
 #include "nodes/node_request.h"
 #include "nodes/node_watch.h"
+#include "port/wire.h"
+#include "recipe/znode.h"
 #include "zklock_host.h"
 
 #include <limits.h>
@@ -156,6 +158,14 @@ static void a_client_with_an_acl_or_a_timeout_that_is_none_is_not_opened(void) {
         config.session_timeout = timeouts[i];
         CHECK_INT(zkl_open(&config, &opened), ZKL_BAD_ARGUMENT);
     }
+    char identifier[ZKL_IDENTIFIER_MOST + 2] = "";
+    zkl_config config = good;
+    config.identifier = memset(identifier, 'i', sizeof identifier - 1);
+    CHECK_INT(zkl_open(&config, &opened), ZKL_BAD_ARGUMENT);
+    config = good;
+    config.tls = "ca,cert,key,password";
+    if (!zkl_has_tls())
+        CHECK_INT(zkl_open(&config, &opened), ZKL_BAD_ARGUMENT);
     CHECK(opened == NULL);
 }
 
@@ -304,6 +314,22 @@ static void no_join_takes_terms_that_are_none(void) {
     terms.permits = 0;
     terms.sharing = NULL;
     CHECK_INT(join("/l", &terms), ZKL_BAD_ARGUMENT);
+}
+
+static void no_room_is_made_for_more_leases_than_there_can_be(void) {
+    zkl_contender *contender;
+    zkl_event event;
+    zkl_terms terms = terms_of(ZKL_KIND_LEASE);
+    const size_t bytes = strlen("/l/leases/") + zkl_znode_length(ZKL_KIND_LEASE);
+    /* the bytes of the second number do not fit into 32 bits, and look like few */
+    const size_t many[] = {UINT32_MAX, UINT32_MAX / bytes + 1};
+    terms.permits = UINT32_MAX;
+    for (size_t i = 0; i < sizeof many / sizeof *many; i++) {
+        CHECK_INT(zkl_join_leases(&client, "/l", many[i], TAG, &terms, &contender), ZKL_OK);
+        CHECK(zkl_peek(&client, &event));
+        CHECK_INT(event.status, ZKL_TOO_BIG);
+        zkl_drop(contender);
+    }
 }
 
 /* Nobody runs the timers here: the thread that does could be later than a server's answer. */
@@ -461,6 +487,18 @@ static void no_operation_has_a_kind_that_is_none(void) {
     }
 }
 
+static void no_number_of_bytes_is_more_than_too_big(void) {
+    const size_t lengths[] = {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX / 2};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        for (zkl_op_kind kind = ZKL_OP_CREATE; kind <= ZKL_OP_SET; kind++) {
+            zkl_op op = op_at(kind, "/a");
+            op.length = lengths[i];
+            CHECK_INT(ask(&op), ZKL_TOO_BIG);
+            CHECK_INT(ask_all(&op), ZKL_TOO_BIG);
+        }
+    }
+}
+
 static void a_container_is_neither_sequential_nor_ephemeral(void) {
     zkl_op op = op_at(ZKL_OP_CREATE, "/a");
     op.container = true;
@@ -528,6 +566,17 @@ static void only_the_holders_of_a_lock_are_asked_to_release(void) {
     }
     CHECK_INT(answered(zkl_query_revoke(&client, "/a", false, TAG, ZKL_NEVER, false)), ZKL_OK);
     CHECK_INT(answered(zkl_query_participants(&client, "/", false, TAG, ZKL_NEVER, false)), ZKL_OK);
+}
+
+/* Servers would hang up, at each try. */
+static void no_line_is_read_at_a_path_that_no_request_can_have(void) {
+    char *path = malloc(ZKL_WIRE_MOST + 2);
+    memset(path, 'x', ZKL_WIRE_MOST + 1);
+    path[0] = '/';
+    path[ZKL_WIRE_MOST + 1] = '\0';
+    CHECK_INT(answered(zkl_query_participants(&client, path, false, TAG, ZKL_NEVER, false)),
+              ZKL_TOO_BIG);
+    free(path);
 }
 
 static zkl_status check_at(const char *path, int64_t token) {
@@ -669,6 +718,8 @@ static const check_case cases[] = {
     {"a multilock has no path twice and none below another",
      a_multilock_has_no_path_twice_and_none_below_another},
     {"no join takes terms that are none", no_join_takes_terms_that_are_none},
+    {"no room is made for more leases than there can be",
+     no_room_is_made_for_more_leases_than_there_can_be},
     {"a wait whose deadline has passed is over at once",
      a_wait_whose_deadline_has_passed_is_over_at_once},
     {"a drop that nobody else notices ends no step", a_drop_that_nobody_else_notices_ends_no_step},
@@ -677,6 +728,7 @@ static const check_case cases[] = {
     {"terms with the number of no name are those without a name",
      terms_with_the_number_of_no_name_are_those_without_a_name},
     {"no operation has a kind that is none", no_operation_has_a_kind_that_is_none},
+    {"no number of bytes is more than too big", no_number_of_bytes_is_more_than_too_big},
     {"a container is neither sequential nor ephemeral",
      a_container_is_neither_sequential_nor_ephemeral},
     {"containers and parents are not created among several",
@@ -691,6 +743,8 @@ static const check_case cases[] = {
     {"a later struct is refused if it uses a later field",
      a_later_struct_is_refused_if_it_uses_a_later_field},
     {"a struct is filled as far as it goes", a_struct_is_filled_as_far_as_it_goes},
+    {"no line is read at a path that no request can have",
+     no_line_is_read_at_a_path_that_no_request_can_have},
     {"only the token of a lock is checked", only_the_token_of_a_lock_is_checked},
 };
 

@@ -82,6 +82,9 @@ static int take_identifier(void *to, const char *name) {
     struct run_options *run = to;
     if (strcmp(optarg, ZKL_REVOKE) == 0)
         return cli_misuse(name, "'%s' asks a holder to give back", ZKL_REVOKE);
+    if (strlen(optarg) > ZKL_IDENTIFIER_MOST)
+        return cli_misuse(name, "at most %d bytes expected, got %zu", ZKL_IDENTIFIER_MOST,
+                          strlen(optarg));
     run->identifier = optarg;
     return 0;
 }
