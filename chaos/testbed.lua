@@ -12,6 +12,7 @@ local nodes = require "chaos.nodes"
 local process = require "spec.support.process"
 local proxy = require "spec.support.proxy"
 local resource = require "spec.support.resource"
+local transactions = require "chaos.transactions"
 
 local testbed = { told = history.open() } -- nowhere
 testbed.__index = testbed
@@ -96,6 +97,33 @@ function testbed:heal()
   end, 60) or error("the operator does not come to an end")
 end
 
+--- A write that fails, to which a quorum agrees: the server then shows all that was before. A deposed leader answers a
+--- sync, too.
+local function catch_up(tree)
+  return loop.poll(function()
+    local _, err = tree:delete("/chaos-testbed/nothing")
+    return err == "NONODE"
+  end, PATIENCE, 0.1) or error("a server takes no write although nothing is broken")
+end
+
+local ABSENT = { czxid = 0, mzxid = 0 }
+
+--- For each server the stats of these nodes by path, `ABSENT` where there is no such node.
+local function stats(self, paths)
+  local all = {}
+  for n, one in ipairs(self.cluster.servers) do
+    local tree = inspector.connect(one.hosts, { timeout = PATIENCE })
+    catch_up(tree)
+    all[n] = {}
+    for _, path in ipairs(paths) do
+      local stat, err = tree:exists(path)
+      all[n][path] = stat or err == "NONODE" and ABSENT or error(err)
+    end
+    tree:close()
+  end
+  return all
+end
+
 local function worker_of(owner) return owner:match("^[^/]+") end
 
 local function overtaken(self, tree)
@@ -114,8 +142,62 @@ local function overtaken(self, tree)
   return list
 end
 
+--- All nodes, by path.
+local function standing(self, tree)
+  local list = {}
+  for _, place in ipairs(self.places) do
+    for _, node in ipairs(nodes.list(tree, place.path) or {}) do
+      local who, stat = tree:get(node.path)
+      if who then list[node.path] = { path = node.path, who = who, token = stat.czxid } end
+    end
+  end
+  return list
+end
+
+local function epoch_of(zxid) return math.floor(zxid / 4294967296) end
+
+--- The largest token of each epoch with which anybody was inside. A leader commits in order, and answers after that: it
+--- has committed whatever has a smaller zxid of its epoch.
+local function committed(self)
+  local list = {}
+  for _, place in ipairs(self.places) do
+    place.store.own:sync()
+    for line in io.lines(place.store.path) do
+      local token = fence.token(tonumber(line:match("^(%d+) %S+ enter accepted")) or 0)
+      list[epoch_of(token)] = math.max(token, list[epoch_of(token)] or 0)
+    end
+  end
+  return list
+end
+
+local function is_anywhere(all, node)
+  for _, at in ipairs(all) do
+    if at[node.path].czxid == node.token then return true end
+  end
+  return false
+end
+
+--- Nodes that a server shows behind a write which came after their deletion had been committed. The logs are read
+--- before that write, so what they have of its own epoch is committed with it.
+local function undone(self, tree)
+  local there, deleted, paths, list = standing(self, tree), {}, {}, {}
+  for _, one in ipairs(self.cluster.servers) do transactions.deletions(one:data(), there, deleted) end
+  for path in pairs(deleted) do paths[#paths + 1] = path end
+  local all, upto = #paths > 0 and stats(self, paths) or {}, nil
+  for _, path in ipairs(paths) do
+    local node = there[path]
+    if is_anywhere(all, node) then
+      upto = upto or committed(self)
+      node.zxid, node.upto = deleted[path], upto[epoch_of(deleted[path])] or 0
+      if node.upto >= node.zxid then list[#list + 1] = node end
+    end
+  end
+  return list
+end
+
 --- Lays ghosts: nodes that are there, and stay, although another worker with a larger token was inside alone since.
---- (Within one worker a lock is handed on before the node is gone: one that stays is left behind.)
+--- (Within one worker a lock is handed on before the node is gone: one that stays is left behind.) And nodes whose
+--- deletion was committed.
 --- They are the servers' doing: it was seen that after their leader was killed nodes were there again whose deletion
 --- others had seen while a server was down. Nobody can know such a node for what it is; all would wait behind it.
 --- Those of a release that is still on its way go by themselves.
@@ -133,29 +215,12 @@ function testbed:lay_ghosts(seconds)
     tree:delete(ghost.path)
     list[i] = ("%s of %s, token %d, but %d has been inside"):format(ghost.path, ghost.who, ghost.token, ghost.later)
   end
-  tree:close()
-  return list
-end
-
---- A write that fails, to which a quorum agrees: the server then shows all that was before. A deposed leader answers a
---- sync, too.
-local function catch_up(tree)
-  return loop.poll(function()
-    local _, err = tree:delete("/chaos-testbed/nothing")
-    return err == "NONODE"
-  end, PATIENCE, 0.1) or error("a server takes no write although nothing is broken")
-end
-
---- The zxid of a node's last change at each server, 0 where there is no such node.
-local function changed(self, path)
-  local list = {}
-  for n, one in ipairs(self.cluster.servers) do
-    local tree = inspector.connect(one.hosts, { timeout = PATIENCE })
-    catch_up(tree)
-    local stat, err = tree:exists(path)
-    list[n] = stat and stat.mzxid or err == "NONODE" and 0 or error(err)
-    tree:close()
+  for _, ghost in ipairs(undone(self, tree)) do
+    tree:delete(ghost.path) -- nobody holds with it: its owner's release, or the end of the session, has deleted it
+    list[#list + 1] = ("%s of %s, token %d, but zxid %d has deleted it, and %d has been inside"):format(ghost.path,
+      ghost.who, ghost.token, ghost.zxid, ghost.upto)
   end
+  tree:close()
   return list
 end
 
@@ -187,7 +252,8 @@ function testbed:sort_out(complaints)
   local rest, splits = {}, {}
   for _, text in ipairs(complaints) do
     local path, older, newer = states(text)
-    local list = path and changed(self, path) or {}
+    local list = {}
+    for n, at in ipairs(path and stats(self, { path }) or {}) do list[n] = at[path].mzxid end
     if is_split(list, older, newer) then
       splits[#splits + 1] = ("%s; the servers have %s"):format(text, table.concat(list, ", "))
     else

@@ -21,7 +21,10 @@ local server = require "spec.support.server"
 local strangers = require "chaos.strangers"
 local successions = require "chaos.successions"
 local testbed = require "chaos.testbed"
+local transactions = require "chaos.transactions"
 local wait = require "spec.support.wait"
+local wire = require "spec.support.wire"
+local write_file = require("spec.support.file").write
 local zklock = require "zklock"
 
 describe("the chaos schedule", function()
@@ -458,8 +461,8 @@ describe("chaos's testbed #once", function()
     local lock = client:mutex(path)
     local token = assert(lock:acquire(60))
     local parts = folder.new("history")
-    local set = setmetatable({ cluster = zk, places = { { path = path, store = store } },
-      told = history.open(parts, "servers") }, testbed)
+    local set = setmetatable({ cluster = { hosts = zk.hosts, servers = { zk } },
+      places = { { path = path, store = store } }, told = history.open(parts, "servers") }, testbed)
     local writer = resource.open(store.address)
     assert.is_true(writer:enter(fence.of(token, 1), "w1.1/0"))
     assert.is_true(writer:join(fence.of(token + 1, 0), "w1.2/0"))
@@ -474,6 +477,97 @@ describe("chaos's testbed #once", function()
     assert.matches(('^{"event":"taken","process":"w1.1","from":%%d+,"token":%d}\n$'):format(token), taken)
     assert.same({}, nodes.list(tree, path))
     for _, one in ipairs { writer, tree, client, store } do one:close() end
+  end)
+
+  --- Two servers with the same nodes, and the zxid of the latest one.
+  local function twins(paths)
+    local list, token = { server.start(), server.start() }, nil
+    finally(function()
+      for _, one in ipairs(list) do one:stop() end
+    end)
+    local tree = inspector.connect(list[1].hosts)
+    for _, path in ipairs(paths) do
+      assert(tree:create(path, "w1.1", { parents = true }))
+      token = assert(tree:exists(path)).czxid
+    end
+    tree:close()
+    for _, one in ipairs(list) do one:kill() end
+    list[2]:restore(list[1]:back_up())
+    for _, one in ipairs(list) do
+      one:launch()
+      one:await()
+    end
+    return list[1], list[2], token
+  end
+
+  it("deletes nodes whose deletion the servers have committed, and no others", function()
+    local directory, paths = "/chaos_spec/undone", {}
+    for i = 1, 3 do
+      paths[i] = ("%s/_c_01234567-0123-4123-8123-0123456789ab-lock-%010d"):format(directory, i)
+    end
+    local ahead, behind, token = twins(paths)
+    local tree, rest = inspector.connect(ahead.hosts), inspector.connect(behind.hosts)
+    local here, elsewhere = resource.start(), resource.start()
+    local writer = resource.open(elsewhere.address)
+    local set = setmetatable({ cluster = { hosts = behind.hosts, servers = { behind, ahead } },
+      places = { { path = directory, store = here }, { path = "/chaos_spec/elsewhere", store = elsewhere } } }, testbed)
+    assert.same({}, set:lay_ghosts(0)) -- nobody has deleted them
+    assert(tree:delete(paths[1]))
+    local client = assert(zklock.connect(ahead.hosts))
+    assert(client:multi({ { "create", "/chaos_spec/other", "" }, { "delete", paths[2] } }, 60))
+    assert(client:close())
+    assert(tree:create("/chaos_spec/later", ""))
+    local later = assert(tree:exists("/chaos_spec/later")).czxid
+    assert.is_true(writer:enter(fence.of(token, 0), "w1.2/0"))
+    assert.same({}, set:lay_ghosts(0)) -- nobody knows that this was committed
+    assert.is_true(writer:enter(fence.of(later, 0), "w1.3/0"))
+    for _, one in ipairs { behind, ahead } do
+      set.cluster.servers = { one }
+      assert.same({}, set:lay_ghosts(0)) -- it has not deleted them; or does not show them
+    end
+    set.cluster.servers = { behind, ahead }
+    local ghosts = set:lay_ghosts(0)
+    table.sort(ghosts)
+    assert.equal(2, #ghosts)
+    for i, ghost in ipairs(ghosts) do
+      assert.matches(paths[i] .. " of w1.1, token ", ghost, 1, true)
+      assert.matches((" has deleted it, and %d has been inside"):format(later), ghost, 1, true)
+    end
+    assert.same({ paths[3]:match("[^/]*$") }, rest:children(directory))
+    for _, one in ipairs { tree, rest, writer, here, elsewhere } do one:close() end
+  end)
+
+  it("reads which nodes a server has deleted, and no further than it has written", function()
+    local function written(zxid, op, body)
+      local text = wire.long(1) .. wire.int(1) .. wire.long(zxid) .. wire.long(0) .. wire.int(wire.ops[op]) .. body
+      return wire.long(0) .. wire.frame(text) .. "B"
+    end
+    local paths = { "/a", "/b", "/c", "/d", "/e" }
+    local several = wire.int(2) .. wire.int(wire.ops.create) .. wire.buffer(wire.buffer("/a"))
+      .. wire.int(wire.ops.delete) .. wire.buffer(wire.buffer("/c"))
+    local older = written(0x100000001, "delete", wire.buffer("/a")) .. written(0x100000002, "delete", wire.buffer("/b"))
+    local later = written(0x100000003, "closeSession", wire.int(2) .. wire.buffer("/b") .. wire.buffer("/d"))
+      .. written(0x100000004, "closeSession", "") .. written(0x100000005, "setData", wire.buffer("/e"))
+      .. written(0x100000006, "multi", several)
+    local last = written(0x100000007, "delete", wire.buffer("/e"))
+    local wanted = {}
+    for i, path in ipairs(paths) do wanted[path] = { token = i } end
+    for _, tail in ipairs { "", last:sub(1, -8), ("\0"):rep(512) } do
+      local log = folder.new("log")
+      write_file(log .. "/log.100000001", ("h"):rep(16) .. older)
+      write_file(log .. "/log.100000003", ("h"):rep(16) .. later .. tail)
+      write_file(log .. "/snapshot.100000002", last)
+      assert.same({ ["/a"] = 0x100000001, ["/b"] = 0x100000003, ["/c"] = 0x100000006, ["/d"] = 0x100000003 },
+        transactions.deletions(log, wanted))
+    end
+    assert.same({}, transactions.deletions(folder.new("log"), wanted))
+    local log = folder.new("log")
+    write_file(log .. "/log.100000001", ("h"):rep(16) .. older .. last)
+    assert.same({ ["/e"] = 0x100000007 }, transactions.deletions(log, { ["/b"] = { token = 0x100000002 }, -- a later one
+      ["/e"] = { token = 7 } }))
+    local others = { ["/a"] = 0x100000001, ["/b"] = 0x100000000, ["/e"] = 0x100000009 }
+    assert.same({ ["/a"] = 0x100000001, ["/b"] = 0x100000002, ["/e"] = 0x100000009 },
+      transactions.deletions(log, wanted, others))
   end)
 
   --- Makes a node at a server, and changes it until that is later than `after`.

@@ -177,13 +177,13 @@ local function run(...)
 end
 
 --- Its data, without the file that says which server of an ensemble it is.
-local function data_of(self) return self.folder .. "/data/version-2" end
+function server:data() return self.folder .. "/data/version-2" end
 
 --- Copies the data of a server that is not running.
 ---@return string copy for `restore`
 function server:back_up()
   local copy = folder.new("backup")
-  run("cp", "-a", "--", data_of(self), copy)
+  run("cp", "-a", "--", self:data(), copy)
   return copy
 end
 
@@ -194,8 +194,8 @@ function server:pack(path) run("tar", "-czf", path, "-C", self.folder, "log", "d
 --- Replaces the data of a server that is not running.
 ---@param copy string? of `back_up`; nil: it has none any more
 function server:restore(copy)
-  folder.remove(data_of(self))
-  if copy then run("cp", "-a", "--", copy .. "/version-2", data_of(self)) end
+  folder.remove(self:data())
+  if copy then run("cp", "-a", "--", copy .. "/version-2", self:data()) end
 end
 
 --- SIGSTOP: connections stay open, nothing answers.
