@@ -49,12 +49,21 @@ describe("make nightly #once", function()
       keeper = { " keeper DEPS= CHAOS=4 SEED=1$", " CHAOS=0%.4 " },
       ["chaos-jobs"] = { " 5 1 jobs$", " 0%.5 1 jobs$" },
       mutants = { " %-l 960 %-p 96 ", " %-l 96 %-p 96 " }, fuzz = { " 7$", " 0%.7$" },
-      reloads = { " 4$", " 0%.5$" }, soak = { " 11$", " 1%.1$" }, recorder = { " 2500$", " 250$" },
+      reloads = { " 4$", " 0%.5$" }, soak = { " 11$", " 1%.1$" }, recorder = { " 2000$", " 200$" },
       ["soak-lua"] = { " 480 1 ", " 48 1 " }, ["random-line"] = { " 400$", " 40$" }, sim = { " 300 ", " 30 " },
     } do
       assert.matches(pair[1], commands[name])
       assert.matches(pair[2], brief[name])
     end
+  end)
+
+  it("gives what has a fixed length all its time from two hours on", function()
+    local _, limits = parts()
+    local _, shorter = parts("HOURS=2")
+    for _, name in ipairs { "flood", "long", "hostile-valgrind", "hooks-5.4" } do
+      assert.equal(limits[name], shorter[name], name)
+    end
+    assert.is_true(shorter.chaos < limits.chaos)
   end)
 
   it("has the histories of all its chaos judged", function()

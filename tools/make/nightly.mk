@@ -12,8 +12,9 @@ count_of_night = $(call scaled,$1,10,%d)
 # $(call part,NAME,MINUTES,COMMAND[,GRACE]): its limit is a tenth more than the minutes, and GRACE seconds for the start
 # and the end, which do not become shorter with HOURS
 part = '$1@$(call scaled,$2*66+$(or $4,120)*4/$(HOURS),1,%d)=$3'
-# $(call seconds_of_night,MINUTES): the limit of what has a fixed length
-seconds_of_night = $(call scaled,$1*60,1,%d)
+# $(call seconds_of_night,MINUTES): the limit of what has a fixed length, which is whole from two hours on
+seconds_of_night = $(shell awk -v hours='$(HOURS)' 'BEGIN { \
+	n = $1 * 60 * (hours < 2 ? hours / 2 : 1); printf "%d", n < 1 ? 1 : n }')
 
 # fuzz/run.sh fuzzes one target on each processor at a time.
 FUZZ_ROUNDS = $(shell echo $$((($(words $(FUZZ)) + $(JOBS) - 1) / $(JOBS))))
@@ -35,7 +36,7 @@ night_parts = \
 	$(call part,reloads,4,$(call lua,luajit) soak/reloads.lua $(call of_night,4,0.5)) \
 	$(call part,soak,11,$(call soak_nginx,$(call of_night,11,$(SOAK_LEAST))),180) \
 	$(call part,soak-lua,8,$(call soak_lua,$(call of_night,8*60,4),$(LUAS)),180) \
-	$(call part,recorder,12,$(call record,$(call count_of_night,2500))) \
+	$(call part,recorder,12,$(call record,$(call count_of_night,2000))) \
 	$(call part,random-line,8,$(B)/unit/line_random_test sweep $(call count_of_night,400)) \
 	$(call part,random-compound,3,$(B)/unit/compound_random_test sweep $(call count_of_night,1000)) \
 	$(call part,sim,5,$(B)/sim/simulation $(call of_night,5*60,1) $(SEED)000) \
