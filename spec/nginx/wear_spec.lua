@@ -163,6 +163,34 @@ describe("a worker of nginx that has served many", function()
     end
   end)
 
+  it("needs no memory at the end of a wait", function()
+    web = here:nginx { workers = 1, http = [[
+      init_worker_by_lua_block { client = assert(require("zklock").connect("@hosts@")) }
+    ]], server = [[
+      location /wait { content_by_lua_block {
+        local waiter, semaphore = client.waits.new_waiter(), require "ngx.semaphore"
+        local new, before = semaphore.new, nil
+        function semaphore.new(...)
+          local made = new(...)
+          function made.wait()
+            waiter.done = true
+            before = collectgarbage("count")
+          end
+          return made
+        end
+        jit.off()
+        collectgarbage("stop")
+        require("zklock.loop.openresty").wait(client, waiter)
+        local grown = collectgarbage("count") - before
+        collectgarbage("restart")
+        semaphore.new = new
+        ngx.say(grown)
+      } }
+    ]] }
+    assert.same({ 200, "0\n" }, { web:get("/wait") })
+    assert.same({}, web:errors())
+  end)
+
   it("does not sleep if a finalizer ends the wait just before", function()
     web = here:nginx { workers = 1, http = [[
       init_worker_by_lua_block { client = assert(require("zklock").connect("@hosts@")) }

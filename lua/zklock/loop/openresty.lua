@@ -76,24 +76,22 @@ local function nap(host, waiter)
   return due and math.min(left, math.max(due + LATE, LATE)) or left
 end
 
---- Semaphores that no light thread waits for, and that nobody will post: as many as have been in use at once.
-local spares, spare_count = {}, 0
+--- Semaphores that no light thread waits for, and that nobody will post: as many as have been in use at once. The first
+--- of them; each has the next one, so giving one back allocates nothing.
+local spare = false
 
 local function take_semaphore()
-  if spare_count == 0 then return assert(semaphore.new(0)) end
-  local spare = spares[spare_count]
-  spares[spare_count], spare_count = nil, spare_count - 1
-  return spare
+  local taken = spare or assert(semaphore.new(0))
+  spare = taken.next_spare or false
+  taken.next_spare = false
+  return taken
 end
 
 --- The wait is over. A wake that comes late finds no semaphore.
 local function return_semaphore(waiter)
-  local spare = waiter.semaphore
+  local given = waiter.semaphore
   waiter.semaphore = false
-  if spare:count() == 0 then
-    spares[spare_count + 1] = spare
-    spare_count = spare_count + 1 -- last: there may be no memory before
-  end
+  if given:count() == 0 then given.next_spare, spare = spare, given end
 end
 
 function openresty.wait(client, waiter)
