@@ -66,9 +66,8 @@ static void ask(zkl_query_kind asked) {
     }
     if (asked == ZKL_QUERY_CHECK &&
         !zkl_audit_init(&memory.query->audit, &one->lines.common, LINE, memory_token, false)) {
-        zkl_ask_free(&memory.query->ask);
-        memory.query = NULL;
-        return;
+        memory.query->audit.status = ZKL_NO_MEMORY;
+        memory.query->audit.done = true;
     }
     memory.query->departures = one->lines.common.departures;
     zkl_ask_start(&memory.query->ask, ZKL_NEVER);

@@ -194,7 +194,7 @@ static void a_multilock_that_enters_again_waits_for_room(void) {
 static fake_caller *robbed_at_the_bound(double seconds) {
     static const char *const ab[] = {LINE, "/locks/b"};
     char path[256];
-    budget->most = 2 * LOCK;
+    budget->most = budget->bytes + 2 * LOCK;
     fake_caller *both = fake_join_all(one, ab, 2, seconds);
     while (!fake_child(zk, "/locks/b", 0, FAKE_LATEST))
         CHECK(fake_answer(one));
@@ -223,6 +223,19 @@ static void a_try_does_not_wait_for_room_that_may_never_come(void) {
     fake_refuse(zk, FAKE_ERASE, LINE, ZNOAUTH, 0);
     settle_in(20);
     CHECK_FAILED(both, ZKL_TOO_BIG);
+}
+
+/* It is another lock's delete that the servers refuse. */
+static void a_try_takes_the_room_that_comes_all_the_same(void) {
+    fake_caller *other = settled(fake_join(one, "/locks/c", 1e12));
+    CHECK(fake_held(other));
+    fake_refuse(zk, FAKE_ERASE, "/locks/c", ZNOAUTH, 0);
+    release(other);
+    CHECK_INT((int64_t)one->lines.common.refusals, 1);
+    fake_caller *both = robbed_at_the_bound(0);
+    settle_in(20);
+    CHECK(fake_held(both));
+    CHECK_INT((int64_t)one->lines.common.refusals, 1);
 }
 
 static void other_callers_wait_for_that_room(void) {
@@ -446,6 +459,8 @@ int main(int argc, char **argv) {
         {"a try that enters again waits for room, too", a_try_that_enters_again_waits_for_room_too},
         {"a try does not wait for room that may never come",
          a_try_does_not_wait_for_room_that_may_never_come},
+        {"a try takes the room that comes all the same",
+         a_try_takes_the_room_that_comes_all_the_same},
         {"other callers wait for that room", other_callers_wait_for_that_room},
         {"a semaphore counts its leases at the gate", a_semaphore_counts_its_leases_at_the_gate},
         {"a semaphore that leaves gives up its leases",

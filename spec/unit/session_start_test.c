@@ -2,6 +2,7 @@
 /* How the link of a session is started, and what happens meanwhile. */
 #include "session_world.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* ---- what happens while it starts ---- */
@@ -78,6 +79,7 @@ static void tells_the_host_why_it_does_not_start(void) {
     world.starts = false;
     world_work();
     CHECK(strstr(world.session.hindrance, "cannot start a ZooKeeper handle: ") != NULL);
+    CHECK(strstr(world.session.hindrance, strerror(EAGAIN)) != NULL);
     world.starts = true;
     world_pass(world_pause());
     world_work();
@@ -98,6 +100,7 @@ static void says_so_once_for_each_that_does_not_start(void) {
     world_work();
     CHECK(zkl_log_take_next(&world.said, &level, &own, text, sizeof text));
     CHECK(strstr(text, "cannot start a ZooKeeper handle: ") != NULL);
+    CHECK(strstr(text, strerror(EAGAIN)) != NULL);
     CHECK(!zkl_log_take_next(&world.said, &level, &own, text, sizeof text));
 }
 
