@@ -28,6 +28,14 @@ LUA_API int luaJIT_setmode(lua_State *L, int index, int mode);
 
 /* Puts the functions into the table on top of the stack. */
 void zkl_set_functions(lua_State *L, const luaL_Reg *functions);
+/* A function for LuaJIT's FFI, which calls it from compiled code. No bool: LuaJIT compiles no
+ * function that ends with the call of one. */
+typedef struct zkl_call {
+    const char *name; /* NULL: the end of a list */
+    void (*call)(void);
+} zkl_call;
+/* Pushes a table with the functions by name, as pointers. */
+void zkl_push_calls(lua_State *L, const zkl_call *calls);
 /* Creates the metatable `name` with the methods as its __index; leaves nothing on the stack. Works
  * from Lua 5.1 on. */
 void zkl_metatable(lua_State *L, const char *name, const luaL_Reg *methods);
@@ -203,9 +211,10 @@ int zkl_lua_count_run(lua_State *L);
  * nil in a forked child */
 int zkl_lua_measure(lua_State *L);
 int zkl_lua_connect(lua_State *L);
-/* core.visit_calls() -> functions on a visit by name, as pointers: LuaJIT's FFI calls them from
- * compiled code. Their types are in lua/zklock/openresty/visits.lua. */
+/* core.visit_calls() -> functions on a visit; core.relay_calls() -> functions on a contender, and a
+ * `state` for their first argument. Their types are in lua/zklock/openresty/visits.lua. */
 int zkl_lua_visit_calls(lua_State *L);
+int zkl_lua_relay_calls(lua_State *L);
 /* core.spare_handlers(address, offset): for nginx. `address` is that of the variable with the first
  * header filter, `offset` that of a request's slot for a handler. While a request sends a header, a
  * slot with a visit's handler contains the former handler. */

@@ -391,17 +391,36 @@ static bool is_timeout(lua_State *L, int arg) {
     return type <= LUA_TNIL || (type == LUA_TNUMBER && lua_tonumber(L, arg) >= 0);
 }
 
+/* If it is held with validity left: counts one more acquire. Otherwise 0. */
+static int64_t count_more(lua_State *L, entry *e) {
+    const int64_t token = zkl_validity(e->contender) > 0 ? zkl_token(e->contender) : 0;
+    if (!token || lua_gethook(L)) /* lost since then; or a signal has set a hook */
+        return 0;
+    e->count++;
+    return token;
+}
+
 /* core.again(contender, timeout, owner) -> token: its owner runs and holds it with validity left,
  * and this counts one more acquire. Nothing: the slow path decides, also about an invalid
  * timeout */
 static int entry_again(lua_State *L) {
     entry *e = is_timeout(L, 2) ? entry_here(L, 3) : NULL;
-    const int64_t token = e && zkl_validity(e->contender) > 0 ? zkl_token(e->contender) : 0;
-    if (!token || lua_gethook(L)) /* lost since then; or a signal has set a hook */
+    const int64_t token = e ? count_more(L, e) : 0;
+    if (!token)
         return 0;
-    e->count++;
     zkl_push_token(L, token);
     return 1;
+}
+
+/* It rests (core.once_less), and its caller, another one perhaps, holds it from now on. */
+static bool take_over(lua_State *L, entry *e, bool by_resume) {
+    if (!e->contender || e->pinned || e->count != 1 || lua_gethook(L) ||
+        !zkl_take_again(e->contender))
+        return false;
+    e->main = NULL;
+    e->by_resume = by_resume;
+    e->count = 0; /* its caller receives it by count_more: a signal may raise until then */
+    return true;
 }
 
 /* Pushes the running coroutine, or `main` if that is the main one. */
@@ -413,26 +432,17 @@ static void push_runner(lua_State *L, entry *e, int main) {
     e->main = L;
 }
 
-/* core.take_over(contender, timeout, whose, main, owner) -> token: it rests (core.once_less), and
- * its caller, another one perhaps, holds it from now on. `whose` is a table whose first field is
- * its owner: this stores `owner` there; without one the running coroutine, or `main`. Nothing: the
- * slow path decides, also about an invalid timeout */
+/* core.take_over(contender, timeout, whose, main) -> token: it rests, and the caller holds it from
+ * now on. `whose` is a table whose first field is its owner: this stores the running coroutine
+ * there, or `main`. Nothing: the slow path decides, also about an invalid timeout */
 static int entry_take_over(lua_State *L) {
-    enum { TIMEOUT = 2, WHOSE, MAIN, OWNER };
+    enum { TIMEOUT = 2, WHOSE, MAIN };
     entry *e = is_timeout(L, TIMEOUT) ? entry_at(L, 1) : NULL;
     luaL_checktype(L, WHOSE, LUA_TTABLE);
-    const bool named = !lua_isnoneornil(L, OWNER);
-    const bool by_resume = !named && zkl_is_run_by_resume(L); /* may raise, for want of memory */
-    if (!e || !e->contender || e->pinned || e->count != 1 || lua_gethook(L) ||
-        !zkl_take_again(e->contender))
+    const bool by_resume = zkl_is_run_by_resume(L); /* may raise, for want of memory */
+    if (!e || !take_over(L, e, by_resume))
         return 0;
-    e->main = NULL;
-    e->by_resume = by_resume;
-    e->count = 0; /* its caller receives it by core.again: a signal may raise until then */
-    if (named)
-        lua_pushvalue(L, OWNER);
-    else
-        push_runner(L, e, MAIN);
+    push_runner(L, e, MAIN);
     lua_rawseti(L, WHOSE, 1); /* allocates nothing: the field is in the table's array */
     const int64_t token = zkl_token(e->contender);
     if (!token) /* it was lost at this moment */
@@ -441,11 +451,18 @@ static int entry_take_over(lua_State *L) {
     return 1;
 }
 
+/* Its owner has made one acquire, and gives it back. A ticket would end the next owner's hold. */
+static bool rest(entry *e) {
+    if (e->count != 1 || e->pinned || e->ticket || !zkl_rest(e->contender))
+        return false;
+    e->by_resume = false;
+    return true;
+}
+
 /* core.once_less(contender, owner, rests) -> true: its owner runs and holds it with validity left,
  * and this counts one acquire less. Or this was the last one, and the hold rests; if Lua had to
- * find the owner (true), only if `rests` is true. A ticket would end the next owner's hold.
- * false: its owner runs and holds it, and this is the last acquire, which the engine has to
- * release. Nothing: the slow path decides */
+ * find the owner (true), only if `rests` is true. false: its owner runs and holds it, and this is
+ * the last acquire, which the engine has to release. Nothing: the slow path decides */
 static int entry_once_less(lua_State *L) {
     entry *e = entry_here(L, 2);
     bool done = true;
@@ -453,9 +470,8 @@ static int entry_once_less(lua_State *L) {
         return 0;
     if (e->count > 1 && zkl_validity(e->contender) > 0)
         e->count--;
-    else if (e->count == 1 && !e->pinned && !e->ticket &&
-             (lua_istable(L, 2) || lua_toboolean(L, 3)) && zkl_rest(e->contender))
-        e->by_resume = false;
+    else if ((lua_istable(L, 2) || lua_toboolean(L, 3)) && rest(e))
+        done = true;
     else if (e->count == 1 && zkl_held(e->contender))
         done = false;
     else
@@ -474,6 +490,51 @@ static int entry_standing(lua_State *L) {
     zkl_push_token(L, token);
     lua_pushnumber(L, zkl_validity(e->contender));
     return 2;
+}
+
+/* ---- the same for LuaJIT's FFI, which passes the userdata as a pointer: Lua has found the owner,
+ * and has checked the timeout ---- */
+
+static int take_over_here(lua_State *L, entry *e) {
+    return take_over(L, e, false);
+}
+
+/* The token, or 0. */
+static double again_here(lua_State *L, entry *e) {
+    return e->contender ? (double)count_more(L, e) : 0;
+}
+
+static int rest_here(lua_State *L, entry *e) {
+    return e->contender && !lua_gethook(L) && rest(e);
+}
+
+static const char state_key = 's';
+
+/* A thread for questions about the state: the caller may be a coroutine that ends. */
+static lua_State *any_thread(lua_State *L) {
+    lua_pushlightuserdata(L, (void *)&state_key);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    lua_State *any = lua_tothread(L, -1);
+    lua_pop(L, 1);
+    if (any)
+        return any;
+    lua_pushlightuserdata(L, (void *)&state_key);
+    any = lua_newthread(L);
+    lua_rawset(L, LUA_REGISTRYINDEX);
+    return any;
+}
+
+int zkl_lua_relay_calls(lua_State *L) {
+    static const zkl_call calls[] = {
+        {"take_over", (void (*)(void))take_over_here},
+        {"again", (void (*)(void))again_here},
+        {"rest", (void (*)(void))rest_here},
+        {NULL, NULL},
+    };
+    zkl_push_calls(L, calls);
+    lua_pushlightuserdata(L, any_thread(L));
+    lua_setfield(L, -2, "state");
+    return 1;
 }
 
 void zkl_open_often(lua_State *L) {

@@ -174,6 +174,7 @@ int luaopen_zklock_core(lua_State *L) {
         {"is_spelled", core_is_spelled},
         {"is_reserved", core_is_reserved},
         {"visit_calls", zkl_lua_visit_calls},
+        {"relay_calls", zkl_lua_relay_calls},
         {"spare_handlers", zkl_lua_spare_handlers},
         {"interrupt_on", zkl_lua_interrupt_on},
         {"host_data", core_host_data},

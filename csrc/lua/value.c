@@ -4,11 +4,22 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 void zkl_set_functions(lua_State *L, const luaL_Reg *functions) {
     for (const luaL_Reg *f = functions; f->name; f++) {
         lua_pushcfunction(L, f->func);
         lua_setfield(L, -2, f->name);
+    }
+}
+
+void zkl_push_calls(lua_State *L, const zkl_call *calls) {
+    lua_newtable(L);
+    for (const zkl_call *c = calls; c->name; c++) {
+        void *pointer;
+        memcpy(&pointer, &c->call, sizeof pointer); /* C has no cast from function to data */
+        lua_pushlightuserdata(L, pointer);
+        lua_setfield(L, -2, c->name);
     }
 }
 

@@ -21,7 +21,7 @@ static int visit_drop(lua_State *L) {
 /* ---- for LuaJIT's FFI, which passes the userdata as a pointer to its box ---- */
 
 /* A finalizer may ask when Lua closes, after the box was emptied. */
-static bool ended(void *const *box) {
+static int ended(void *const *box) {
     return !*box || zkl_visit_ended(*box);
 }
 
@@ -48,21 +48,16 @@ static void hook(void *const *box, zkl_visit_handler **slot) {
 }
 
 int zkl_lua_visit_calls(lua_State *L) {
-    static const struct {
-        const char *name;
-        void (*call)(void);
-    } calls[] = {
-        {"ended", (void (*)(void))ended}, {"announce", (void (*)(void))announce},
-        {"lend", (void (*)(void))lend},   {"renew", (void (*)(void))renew},
-        {"hook", (void (*)(void))hook},   {"finish", (void (*)(void))zkl_visit_end},
+    static const zkl_call calls[] = {
+        {"ended", (void (*)(void))ended},
+        {"announce", (void (*)(void))announce},
+        {"lend", (void (*)(void))lend},
+        {"renew", (void (*)(void))renew},
+        {"hook", (void (*)(void))hook},
+        {"finish", (void (*)(void))zkl_visit_end},
+        {NULL, NULL},
     };
-    lua_newtable(L);
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        void *pointer;
-        memcpy(&pointer, &calls[i].call, sizeof pointer); /* C has no cast from function to data */
-        lua_pushlightuserdata(L, pointer);
-        lua_setfield(L, -2, calls[i].name);
-    }
+    zkl_push_calls(L, calls);
     return 1;
 }
 

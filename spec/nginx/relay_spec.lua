@@ -37,6 +37,17 @@ describe("a hot lock inside nginx", function()
           return ffi.C.poll(ffi.new("struct one_descriptor", client:getfd(), 1, 0), 1, 0) == 1
         end
         function await(name) while not ngx.shared.relay:get(name) do ngx.sleep(0.01) end end
+        local function goes_short()
+          assert(hot:acquire(60))
+          local relay = hot.lock_path.handed.relay
+          local is_taken = relay and relay.taker
+          assert(hot:release())
+          return is_taken
+        end
+        function await_short_way() -- the client may not watch its node yet
+          while not goes_short() do ngx.sleep(0.01) end
+          return hot.lock_path.handed.relay
+        end
       }
     ]], server = [[
       location /set { content_by_lua_block { ngx.shared.relay:set(ngx.var.args, true) ngx.say("set") } }
@@ -97,6 +108,51 @@ describe("a hot lock inside nginx", function()
       assert.same({ 200, "true true true nilnot owner\n" }, { web:get("/cycle") })
     end
     assert.is_true(tonumber((select(2, web:get("/sent")))) - before < 5)
+    ends_well "held 0 waiting 0 abandoned 0"
+  end)
+
+  it("goes the long way while a debug hook is set, which could raise in between", function()
+    start [[
+      location /hooked { content_by_lua_block {
+        local handed = hot.lock_path.handed
+        local function hooked(fn)
+          debug.sethook(function() end, "", 1000000)
+          assert(fn(hot))
+          debug.sethook()
+        end
+        local relay = await_short_way()
+        hooked(hot.acquire)
+        local rests = handed.relay == relay and relay.contender:given_back()
+        assert(hot:release())
+        relay = await_short_way()
+        assert(hot:acquire(60))
+        hooked(hot.release)
+        ngx.say(rests, " ", handed.relay == relay)
+      } }
+    ]]
+    warm_up()
+    assert.same({ 200, "true false\n" }, { web:get("/hooked") })
+    ends_well "held 0 waiting 0 abandoned 0"
+  end)
+
+  it("stays where it is if the timeout is none", function()
+    start [[
+      location /none { content_by_lua_block {
+        await_short_way()
+        for _, timeout in ipairs { -1, 0 / 0, "1", {} } do
+          local ok, err = pcall(hot.acquire, hot, timeout)
+          ngx.print(ok, " ", err:match("expected, got .*"), ", ")
+        end
+        ngx.say(hot:is_held(), " ", hot:acquire() ~= nil, " ", hot:release())
+      } }
+    ]]
+    warm_up()
+    local refused = {}
+    for i, got in ipairs { "-1", "nan", "string", "table" } do
+      refused[i] = "false expected, got " .. got .. ", "
+    end
+    local code, body = web:get("/none")
+    assert.same({ 200, table.concat(refused) .. "false true true\n" }, { code, (body:gsub("got %-nan", "got nan")) })
     ends_well "held 0 waiting 0 abandoned 0"
   end)
 

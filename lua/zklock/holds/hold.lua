@@ -474,9 +474,10 @@ end
 
 --- For `zklock.Relays`: it was taken over through this handle.
 ---@param listener zklock.Lock
----@param taker any the host's request, if that is the owner
+---@param taker any the host's request, if that is the owner; false: core has stored the owner
 function Hold:taken_over(listener, taker)
-  self.listener, self.taker = listener, taker or false
+  if taker then self.whose[1] = taker end
+  self.listener, self.taker = listener, taker
 end
 
 --- For `zklock.Relays`: its taker has released it, or is its owner in the tables of owners.

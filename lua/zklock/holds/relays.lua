@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: MIT
 --- relays: holds that go from one owner to the next, as they are. When its owner releases a hold on a place
---- (`fair = false`), it may rest there. The next caller takes it over in one call of core, which stores the owner in
---- the hold's own table `whose`. The tables of owners know nothing of it: they learn who has it (`settle`) once anybody
---- asks who holds there. So a lock that one caller after the other takes costs each of them no more than that call.
+--- (`fair = false`), it may rest there. The next caller takes it over in one call, and the hold's own table `whose`
+--- has the owner. The tables of owners know nothing of it: they learn who has it (`settle`) once anybody asks who
+--- holds there. So a lock that one caller after the other takes costs each of them no more than that call: of core, or
+--- of the host's request, if that is the owner.
 ---
 --- No table keeps the owner of a relay, and none has a finalizer for it. So each `reap` looks for owners that have
 --- ended, and so does a finalizer after each cycle of the collector.
@@ -158,7 +159,8 @@ end
 
 -- ---- to take it over and to give it back --------------------------------------------------------
 
---- The host's request that takes it over.
+--- The host's request that takes it over. Its methods: `take_over`, `again` and `rest`, as core has them; and
+--- `count_relays`.
 ---@return any who nil: only the tables of owners can have this owner; or no call can wait here
 local function of_host(client)
   local who, can_wait = client.loop.owner(client)
@@ -177,21 +179,24 @@ function Relays:take(lock, handed, timeout)
     hold = lock_path.holder
     if not hold or hold.state ~= "held" or not hold.handed or not self:keep(hold) then return nil end
   end
-  if hold.listener.label ~= lock.label or next(lock_path.losers) then return nil end
+  local listener = hold.listener
+  if listener ~= lock and listener.label ~= lock.label or next(lock_path.losers) then return nil end
   if loop.owner then
     who = not hold.taker and not lock.by_thread and of_host(self.client)
-    if not who then return nil end
-  elseif loop.can_wait and not loop.can_wait() then
-    return nil
+    if not who or not who:take_over(hold.contender, timeout) then return nil end
+    hold:taken_over(lock, who)
+    who:count_relays(1)
+  else
+    if loop.can_wait and not loop.can_wait() then return nil end
+    if not take_over(hold.contender, timeout, hold.whose, owner.main) then return nil end
+    hold:taken_over(lock, false)
   end
-  if not take_over(hold.contender, timeout, hold.whose, owner.main, who) then return nil end
-  hold:taken_over(lock, who)
-  if who then who:count_relays(1) end
   if lock_path.holder ~= hold then
     lock_path:granted(hold)
     lock_path:show(hold, owner.seen_by_core(self.client, hold.whose))
   end
-  return again(hold.contender, timeout, true) -- the last step: nothing after it raises
+  if who then return who:again(hold.contender) end
+  return again(hold.contender, timeout, true) -- the last step, as in `again`: nothing after it raises
 end
 
 --- If the owner, a request of the host, has taken over the hold at this path: it releases it, and the hold rests.
@@ -200,7 +205,7 @@ end
 function Relays:rest(handed, who) -- luacheck: ignore 212
   local hold = handed.relay
   if not hold or not hold.taker or not rawequal(hold.taker, who) then return false end
-  if not core.once_less(hold.contender, true, true) then return false end
+  if not who:rest(hold.contender) then return false end
   hold:let_go()
   return true
 end

@@ -6,6 +6,7 @@ local Runner = require "zklock.openresty.runner"
 local Visits = require "zklock.openresty.visits"
 local caretaker = require "zklock.openresty.caretaker"
 local core = require "zklock.core"
+local flat = require "zklock.base.flat"
 
 --- While requests come, the host takes events after so many seconds, also if nothing announces any:
 --- the ends of most requests announce nothing.
@@ -23,8 +24,7 @@ local function may_last() return core.states() == 1 end
 
 ---@param ready fun() takes the events
 function Host.new(client, ready)
-  local self = setmetatable({ native = client.native, ready = ready, removed = false, looked = 0,
-    observers = {} }, Host)
+  local self = flat(Host, { native = client.native, ready = ready, removed = false, looked = 0, observers = {} })
   self.visits = Visits.new(client, function()
     if may_last() then self:keep() end
   end, function()

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- notifier: the light threads that read from the engine's Unix socket and then wake the waiters.
 local Timer = require "zklock.openresty.timer"
+local flat = require "zklock.base.flat"
 local semaphore = require "ngx.semaphore"
 
 local Notifier = {}
@@ -20,8 +21,8 @@ local PATIENCE = 0.1
 ---  may hold or wait is left; `must_look()`, true while something goes on whose end nginx does not
 ---  report; `runner`, which runs the callbacks
 function Notifier.new(native, visits, host)
-  local self = setmetatable({ native = native, host = host, kept = false, removed = false, socket = false,
-    why = false }, Notifier)
+  local self = flat(Notifier, { native = native, host = host, kept = false, removed = false, socket = false,
+    why = false })
   self.timer = Timer.new(visits, function() self:run() end)
   return self
 end

@@ -3,6 +3,7 @@
 --- timer and then drop it ("lua_max_running_timers are not enough"), and code that runs in it may
 --- end it with ngx.exit. So its user calls `ensure` again and again.
 local core = require "zklock.core"
+local flat = require "zklock.base.flat"
 
 local Timer = {}
 Timer.__index = Timer
@@ -14,8 +15,8 @@ local GRACE_LEAST, GRACE_MOST = 0.1, 1
 ---@param body fun(timer: table)
 ---@param on_end fun()? called when the timer was ended from outside
 function Timer.new(visits, body, on_end)
-  return setmetatable({ visits = visits, body = body, on_end = on_end or false, visit = false, asked = false,
-    grace = GRACE_LEAST }, Timer)
+  return flat(Timer, { visits = visits, body = body, on_end = on_end or false, visit = false, asked = false,
+    grace = GRACE_LEAST })
 end
 
 function Timer:is_running()

@@ -7,6 +7,7 @@ local base = require "resty.core.base"
 local core = require "zklock.core"
 local each = require "zklock.base.each"
 local ffi = require "ffi"
+local flat = require "zklock.base.flat"
 local ownership = require "zklock.owners.owner"
 local subrequests = require "zklock.openresty.subrequests"
 
@@ -23,11 +24,17 @@ ffi.cdef [[
 local POINTER, ADDRESS = ffi.typeof("void *"), ffi.typeof("uintptr_t")
 
 local calls = core.visit_calls()
-local has_ended = ffi.cast("bool (*)(void *)", calls.ended)
+local has_ended = ffi.cast("int (*)(void *)", calls.ended)
 local announce = ffi.cast("void (*)(void *, bool)", calls.announce)
 local lend = ffi.cast("void *(*)(void *)", calls.lend)
 local renew = ffi.cast("void *(*)(void *)", calls.renew)
 local HANDLER = ffi.cast(ADDRESS, ffi.cast(POINTER, calls.finish))
+
+local relay_calls = core.relay_calls()
+local STATE = ffi.cast(POINTER, relay_calls.state)
+local take_over = ffi.cast("int (*)(void *, void *)", relay_calls.take_over)
+local again = ffi.cast("double (*)(void *, void *)", relay_calls.again)
+local rest = ffi.cast("int (*)(void *, void *)", relay_calls.rest)
 
 --- A tag without a subject: the dispatcher drops its events.
 local NOBODY = 0
@@ -41,6 +48,9 @@ local KEPT_LEAST = 64
 
 local WEAK_KEYS = { __mode = "k" }
 
+local Visit = {}
+Visit.__index = Visit
+
 --- The owner that stands for a request. Its visit refers to it until the request ends.
 local Request = { __name = "zklock.request", __tostring = function() return "an nginx request" end }
 Request.__index = Request
@@ -52,10 +62,7 @@ ownership.declare_kept_class(Request)
 local End = {}
 End.__index = End
 
-function End:ended() return has_ended(self.native) end
-
-local Visit = {}
-Visit.__index = Visit
+function End:ended() return has_ended(self.native) ~= 0 end
 
 Visit.ended = End.ended
 
@@ -70,9 +77,9 @@ Visits.__index = Visits
 ---@param on_begin fun() called when a request uses the client for the first time
 function Visits.new(client, on_second, on_begin)
   local back = setmetatable({ client }, { __mode = "v" })
-  return setmetatable({ back = back, native = client.native, on_second = on_second, on_begin = on_begin, list = {},
-    count = 0, most = KEPT_LEAST, announces_all = true, seen = 0, guests = 0, parts = {}, threaded = {},
-    ours = setmetatable({}, { __mode = "v" }) }, Visits)
+  return flat(Visits, { back = back, native = client.native, on_second = on_second, on_begin = on_begin, list = {},
+    count = 0, most = KEPT_LEAST, announces_all = true, seen = 0, guests = 0, parts = {}, part_count = 0, threaded = {},
+    ours = setmetatable({}, { __mode = "v" }) })
 end
 
 --- The ends of most requests are not reported.
@@ -112,17 +119,35 @@ local function new_request(visit)
     _finalizer = false }, Request)
 end
 
+--- As `core.take_over`, `core.again` and `core.once_less`, for this owner: LuaJIT compiles these.
+---@return boolean done false: the slow path decides
+function Request:take_over(contender, timeout) -- luacheck: ignore 212
+  local is_valid = rawequal(timeout, nil) or type(timeout) == "number" and timeout >= 0
+  return is_valid and take_over(STATE, contender) ~= 0
+end
+
+---@return integer? token
+function Request:again(contender) -- luacheck: ignore 212
+  local token = again(STATE, contender)
+  return token ~= 0 and token or nil
+end
+
+---@return boolean done
+function Request:rest(contender) -- luacheck: ignore 212
+  return rest(STATE, contender) ~= 0
+end
+
 --- The owner is about to hold or wait for something, or no longer does.
 function Request:set_busy(is_busy)
   local visit = self._visit
-  if visit then visit:settle(is_busy or self.relays > 0) end
+  if visit then Visit.settle(visit, is_busy or self.relays > 0) end
 end
 
 --- The owner has taken over a hold, or has given it back (`zklock.Relays`).
 ---@param by integer 1 or -1
 function Request:count_relays(by)
   self.relays = self.relays + by
-  self:set_busy(self._number ~= false)
+  Request.set_busy(self, self._number ~= false)
 end
 
 local function new_thread()
@@ -193,16 +218,19 @@ end
 
 local function begin(visits, address, request)
   local visit = renewed(visits.list[address], request) or new_visit(visits, address, request)
-  visit:settle(false)
+  Visit.settle(visit, false)
   if subrequests.is_one(request) then
     visits.parts[visit] = true
+    visits.part_count = visits.part_count + 1
     subrequests.follow(visit.native, request)
   end
   if not is_ours(visits, address) then
     visit.is_guest, visits.guests = true, visits.guests + 1
   end
-  if ngx.get_phase() ~= "timer" then visits.seen = visits.seen + 1 end
-  if visits.seen == 2 then visits.on_second() end
+  if visits.seen < 2 and ngx.get_phase() ~= "timer" then
+    visits.seen = visits.seen + 1
+    if visits.seen == 2 then visits.on_second() end
+  end
   visits.on_begin()
   return visit
 end
@@ -210,8 +238,8 @@ end
 --- The visit of the request at this address. nginx may have put another request there.
 local function find(visits, address)
   local visit = visits.list[address]
-  if not visit or not visit:ended() then return visit end
-  visit:finish()
+  if not visit or has_ended(visit.native) == 0 then return visit end
+  Visit.finish(visit)
   return nil
 end
 
@@ -223,7 +251,7 @@ local function end_parts(visits)
 end
 
 local function visit_of(visits, request)
-  if next(visits.parts) then end_parts(visits) end
+  if visits.part_count > 0 then end_parts(visits) end
   local address = address_of(request)
   return find(visits, address) or begin(visits, address, request)
 end
@@ -243,7 +271,7 @@ function Visits:owner(may_begin, by_thread, phase)
   local visit = may_begin and visit_of(self, request) or find(self, address_of(request))
   if not visit then return new_request() end
   if phase == "timer" then return visit:thread() end
-  if not by_thread then return visit:request() end
+  if not by_thread then return Visit.request(visit) end
   return may_begin and visit:thread_of(phase) or new_thread()
 end
 
@@ -333,8 +361,12 @@ function Visit:finish()
   if client then
     if own and own._number then client.lifetimes:abandon(own) end
     if own and own.relays > 0 then client.holds.relays:abandon(own) end
-    for _, owner in each(self.owners or NONE) do client.lifetimes:abandon(owner) end
-    for request in each(self.requests or NONE) do request:abandon() end
+    if self.owners then
+      for _, owner in each(self.owners) do client.lifetimes:abandon(owner) end
+    end
+    if self.requests then
+      for request in each(self.requests) do request:abandon() end
+    end
   end
   if own then own._visit = false end
   self.is_over = true
@@ -342,7 +374,9 @@ function Visit:finish()
   if self.is_guest then
     self.is_guest, visits.guests = false, visits.guests - 1
   end
-  if visits.parts[self] then visits.parts[self] = nil end
+  if visits.parts[self] then
+    visits.parts[self], visits.part_count = nil, visits.part_count - 1
+  end
   if visits.threaded[self] then visits.threaded[self] = nil end
 end
 

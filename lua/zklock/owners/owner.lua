@@ -40,7 +40,7 @@ end
 
 --- Weak classes whose objects another table keeps until it learns that they have ended. They need
 --- no checks and no finalizers. `set_busy(is_busy)` tells an object, before it holds or waits for
---- anything, that it will, and afterwards that it no longer does.
+--- anything, that it will, and afterwards that it no longer does. `zklock.Relays` has the other methods.
 local kept_classes = {}
 
 function owner.declare_kept_class(class)
