@@ -48,7 +48,7 @@ describe("make nightly #once", function()
       chaos = { " 11 1$", " 1%.1 1$" }, ["chaos-armfuls"] = { " 10 1 armfuls$", " 1 1 armfuls$" },
       keeper = { " keeper DEPS= CHAOS=4 SEED=1$", " CHAOS=0%.4 " },
       ["chaos-jobs"] = { " 5 1 jobs$", " 0%.5 1 jobs$" },
-      mutants = { " %-l 960 %-p 96 ", " %-l 96 %-p 96 " }, fuzz = { " 7$", " 0%.7$" },
+      mutants = { " %-l 960 %-p 94 ", " %-l 96 %-p 94 " }, fuzz = { " 7$", " 0%.7$" },
       reloads = { " 4$", " 0%.5$" }, soak = { " 11$", " 1%.1$" }, recorder = { " 2000$", " 200$" },
       ["soak-lua"] = { " 480 1 ", " 48 1 " }, ["random-line"] = { " 400$", " 40$" }, sim = { " 300 ", " 30 " },
     } do
