@@ -86,7 +86,7 @@ for goal; do
     image) wanted="$wanted debootstrap git buildah podman podman-compose iproute2 curl" ;;
     bare) wanted="$wanted debootstrap git" ;;
     release) wanted="$wanted $cc $lua54 luarocks git|/usr/bin/git" ;;
-    lint) wanted="$wanted $cc $lua54 lua5.1 luajit2|/usr/bin/luajit lua-check luarocks clang-format clang-tidy shellcheck mandoc git|/usr/bin/git" ;;
+    lint) wanted="$wanted $cc $lua54 lua5.1 luajit2|/usr/bin/luajit lua-check luarocks clang-format clang-tidy shellcheck mandoc git|/usr/bin/git $mutants" ;;
     *) wanted="$wanted $cc $luas" ;; # what is compiled
     esac
 done

@@ -246,7 +246,7 @@ describe("the changes of make mutants #once", function()
   --- The keys of all changes in a source, each true; and how many more there are that no test can notice.
   local function changes(text)
     file.write(source, text)
-    local list, skipped = assert(syntax.changes(source, "-std=c11 -D_GNU_SOURCE"))
+    local list, skipped = assert(syntax.changes(source))
     local keys = {}
     for _, change in ipairs(list) do keys[change.key:match("/one%.c (.*)")] = change.look or true end
     return keys, skipped
@@ -309,26 +309,28 @@ describe("the check of the entries about mutants #once", function()
 
   local function check(equivalent, uncovered)
     process.spawn({ "mkdir", "-p", root .. "/csrc/line", root .. "/spec" }):wait()
-    file.write(root .. "/csrc/line/one.c", "static int larger(int a) {\n    return a; /* no smaller */\n}\n")
+    file.write(root .. "/csrc/line/one.c", "static int larger(int a) {\n    return a + 1; /* no smaller */\n}\n")
     file.write(root .. "/spec/equivalent.txt", equivalent)
     file.write(root .. "/spec/uncovered.txt", uncovered)
-    local one = process.spawn { "lua5.4", "tools/mutants/stale.lua", root, env = { LD_PRELOAD = false } }
+    local tree = process.spawn({ "pwd" }):read_line()
+    local env = { LD_PRELOAD = false, LUA_PATH_5_4 = tree .. "/?.lua;;", LUA_CPATH_5_4 = ";;" }
+    local one = process.spawn { "lua5.4", tree .. "/tools/mutants/stale.lua", cwd = root, env = env }
     local code = one:wait()
     return one:stdout() .. one:stderr(), code
   end
 
-  it("passes while their files, functions and lines are there", function()
-    local said, code = check("line/one.c larger: no call, number + 1 #2 -- why\n",
-      "line/one.c: return a; -- why\nline/one.c: * -- why\n")
+  it("passes while their files, changes and lines are there", function()
+    local said, code = check("line/one.c larger: + to -, number + 1 -- why\n",
+      "line/one.c: return a + 1; -- why\nline/one.c: * -- why\n")
     assert.equal("", said)
     assert.equal(0, code)
   end)
 
   it("names those of which something is gone", function()
-    local said, code = check("line/one.c large: no call -- why\nline/two.c larger: * -- why\n",
+    local said, code = check("line/one.c larger: + to -, number + 1 #2 -- why\nline/two.c larger: * -- why\n",
       "line/one.c: return b; -- why\n")
-    assert.equal("is not there: line/one.c large: no call\nis not there: line/one.c: return b;\n"
-      .. "is not there: line/two.c larger: *\n", said)
+    assert.equal("is not there: line/one.c larger: number + 1 #2\nis not there: line/two.c larger: *\n"
+      .. "is not there: line/one.c: return b;\n", said)
     assert.equal(1, code)
   end)
 end)

@@ -119,17 +119,22 @@ function judged:strangers(changes, is_file)
   return strangers
 end
 
---- Those that are about a file, or about a function of it, that is not there. For this nothing has to be compiled.
---- `source_of(file)`: its text, or nil.
-function judged:stale(source_of)
-  local stale = {}
+--- The files of which a mutant is judged.
+function judged:files()
+  local known, files = {}, {}
   for name in pairs(self.mutants) do
-    local file, place = name:match("^(%S+) (%S+):")
-    local source = source_of(file)
-    if not source or not source:find("%f[%w_]" .. place .. "%f[^%w_]") then
-      stale[#stale + 1] = name
+    local file = name:match("^%S+")
+    if not known[file] then
+      known[file], files[#files + 1] = true, file
     end
   end
+  table.sort(files)
+  return files
+end
+
+--- The entries about lines that are not there. `source_of(file)`: its text, or nil.
+function judged:stale_lines(source_of)
+  local stale = {}
   for name in pairs(self.lines) do
     local file, text = name:match("^(%S+): (.*)$")
     local source = source_of(file)

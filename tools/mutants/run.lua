@@ -29,7 +29,6 @@ local limit, least_killed = take("-l", "seconds"), take("-p", "percent")
 local deadline -- in seconds of os.time(), or nil
 local build, coverage, count, seed = arg[1], arg[2], tonumber(arg[3]), tonumber(arg[4])
 local files = { table.unpack(arg, 5) }
-local FLAGS = "-std=c11 -D_GNU_SOURCE -DTHREADED -Icsrc"
 local AT_A_TIME = 2
 -- Under a deadline the survivors of so many mutants are tried with all tests before other mutants are begun.
 local BATCH = 40
@@ -48,7 +47,7 @@ local function choose()
   math.randomseed(seed)
   local all, skipped = {}, 0
   for _, file in ipairs(files) do
-    local changes, more = syntax.changes(file, FLAGS)
+    local changes, more = syntax.changes(file)
     assert(changes, more)
     skipped = skipped + more
     for i = #changes, 2, -1 do

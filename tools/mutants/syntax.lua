@@ -5,6 +5,8 @@ local json = require "dkjson"
 
 local syntax = {}
 
+local FLAGS = "-std=c11 -D_GNU_SOURCE -DTHREADED -Icsrc"
+
 local OPPOSITE = {
   ["=="] = { "!=" }, ["!="] = { "==" },
   ["<"] = { "<=", ">=" }, ["<="] = { "<", ">" }, [">"] = { ">=", "<=" }, [">="] = { ">", "<" },
@@ -383,13 +385,13 @@ end
 --- All changes of a file's functions and tables: {file, line, place (a function's name), everywhere
 --- (it is in none), first, behind, text, name, key, look (the key of the condition that saves work,
 --- where the change lets it save less)}; and how many more there are in classes that no test can notice.
---- `flags` are clang's. nil, why: clang does not read it.
-function syntax.changes(file, flags)
+--- nil, why: clang does not read it.
+function syntax.changes(file)
   local handle = assert(io.open(file, "rb"))
   local source = handle:read("a")
   handle:close()
   -- A ccache that goes by clang's name would give the tree of another file: it has no key for what is printed.
-  local command = ("CCACHE_DISABLE=1 clang %s -w -fsyntax-only -Xclang -ast-dump=json %s"):format(flags, file)
+  local command = ("CCACHE_DISABLE=1 clang %s -w -fsyntax-only -Xclang -ast-dump=json %s"):format(FLAGS, file)
   local pipe = assert(io.popen(command))
   local tree = pipe:read("a")
   if not pipe:close() then
