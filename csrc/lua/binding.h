@@ -94,6 +94,8 @@ zkl_client *zkl_check_client(lua_State *L, int arg);
 /* The contender in argument `arg`. NULL: it was dropped, perhaps by a finalizer in this very call.
  * So call this behind the last allocation. */
 zkl_contender *zkl_check_contender(lua_State *L, int arg);
+/* Where that userdata stores it. NULL there: it has not joined yet, or was dropped. */
+zkl_contender **zkl_contender_place(lua_State *L, int arg);
 
 void zkl_open_client(lua_State *L);
 void zkl_open_contender(lua_State *L);

@@ -9,7 +9,7 @@
 
 typedef struct ticket ticket;
 
-/* The userdata. Its first part looks like a box to other files. */
+/* The userdata. */
 typedef struct entry {
     zkl_contender *contender; /* NULL: it has not joined yet, or was dropped */
     const char *mark;         /* this file's address: no other userdata has it */
@@ -50,8 +50,12 @@ static entry *check_entry(lua_State *L) {
     return check_entry_at(L, 1);
 }
 
+zkl_contender **zkl_contender_place(lua_State *L, int arg) {
+    return &check_entry_at(L, arg)->contender;
+}
+
 zkl_contender *zkl_check_contender(lua_State *L, int arg) {
-    return check_entry_at(L, arg)->contender;
+    return *zkl_contender_place(L, arg);
 }
 
 static zkl_contender *check(lua_State *L) {

@@ -22,15 +22,16 @@ enum {
 };
 
 /* A contender that has not joined yet. */
-static void **check_box(lua_State *L) {
-    void **box = luaL_checkudata(L, CONTENDER, ZKL_CONTENDER);
-    luaL_argcheck(L, !*box, CONTENDER, "the contender has already joined");
-    return box;
+static zkl_contender **check_place(lua_State *L) {
+    zkl_contender **place = zkl_contender_place(L, CONTENDER);
+    luaL_argcheck(L, !*place, CONTENDER, "the contender has already joined");
+    return place;
 }
 
 /* Pushes the result of a join, which is stored already: true, or nil, err. */
-static int joined(lua_State *L, void **box, zkl_status status, zkl_contender *contender) {
-    *box = contender;
+static int joined(lua_State *L, zkl_contender **place, zkl_status status,
+                  zkl_contender *contender) {
+    *place = contender;
     if (status != ZKL_OK)
         return zkl_push_error(L, status);
     lua_pushboolean(L, 1);
@@ -46,13 +47,14 @@ static bool get_number(lua_State *L, const char *name, lua_Number *number) {
     if (given && !lua_isnumber(L, -1))
         luaL_error(L, "bad field '%s' of settings: number expected, got %s", name,
                    luaL_typename(L, -1));
-    *number = lua_tonumber(L, -1);
+    if (given)
+        *number = lua_tonumber(L, -1);
     lua_pop(L, 1);
     return given;
 }
 
 static lua_Number check_number(lua_State *L, const char *name) {
-    lua_Number number;
+    lua_Number number = 0;
     if (!get_number(L, name, &number))
         luaL_error(L, "bad field '%s' of settings: number expected, got nil", name);
     return number;
@@ -118,7 +120,7 @@ int zkl_lua_join(lua_State *L) {
     static const char *const names[] = {"lock", "read", "write", NULL};
     static const zkl_kind node_kinds[] = {ZKL_KIND_LOCK, ZKL_KIND_READ, ZKL_KIND_WRITE};
     zkl_client *client = zkl_check_client(L, CLIENT);
-    void **box = check_box(L);
+    zkl_contender **place = check_place(L);
     const char *path = luaL_checkstring(L, PATH);
     const uint64_t tag = zkl_check_tag(L, TAG);
     zkl_terms terms = check_terms(L, node_kinds[luaL_checkoption(L, KIND, NULL, names)]);
@@ -133,15 +135,15 @@ int zkl_lua_join(lua_State *L) {
     zkl_contender *contender = NULL;
     const zkl_status status = zkl_join(client, path, tag, &terms, &contender);
     if (!token)
-        return joined(L, box, status, contender);
-    joined(L, box, status, contender);
+        return joined(L, place, status, contender);
+    joined(L, place, status, contender);
     zkl_push_token(L, token);
     return 2;
 }
 
 int zkl_lua_join_all(lua_State *L) {
     zkl_client *client = zkl_check_client(L, CLIENT);
-    void **box = check_box(L);
+    zkl_contender **place = check_place(L);
     luaL_checktype(L, PATH, LUA_TTABLE);
     const uint64_t tag = zkl_check_tag(L, TAG);
     const zkl_terms terms = check_terms(L, ZKL_KIND_LOCK);
@@ -154,12 +156,12 @@ int zkl_lua_join_all(lua_State *L) {
     }
     zkl_contender *contender = NULL;
     const zkl_status status = zkl_join_all(client, paths, (size_t)count, tag, &terms, &contender);
-    return joined(L, box, status, contender);
+    return joined(L, place, status, contender);
 }
 
 int zkl_lua_join_leases(lua_State *L) {
     zkl_client *client = zkl_check_client(L, CLIENT);
-    void **box = check_box(L);
+    zkl_contender **place = check_place(L);
     const char *path = luaL_checkstring(L, PATH);
     const uint64_t tag = zkl_check_tag(L, TAG);
     zkl_terms terms = check_terms(L, ZKL_KIND_LEASE);
@@ -167,5 +169,5 @@ int zkl_lua_join_leases(lua_State *L) {
     const size_t count = (size_t)luaL_checknumber(L, COUNT);
     zkl_contender *contender = NULL;
     const zkl_status status = zkl_join_leases(client, path, count, tag, &terms, &contender);
-    return joined(L, box, status, contender);
+    return joined(L, place, status, contender);
 }

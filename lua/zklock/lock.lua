@@ -215,7 +215,8 @@ function Lock:acquire(timeout, who)
     check.self(self, Lock, "lock:acquire")
     is_named, who = true, owner.named(check.owner(who))
   end
-  local known = LockPath.handed_to(self.lock_path, who)
+  local may_hold = self.lock_path.holder or self.handed == NOBODY -- of several readers the holder may have left
+  local known = may_hold and LockPath.handed_to(self.lock_path, who)
   local token = known and again(known.contender, timeout, true)
   if token then return token end
   local deadline, once = check.deadline(timeout, "timeout")
@@ -254,11 +255,11 @@ end
 function Lock:release(who)
   local tried
   if not who and who == nil and (self and self == latest[1] or is_lock(self)) then
-    local handed, done = self.handed, nil
+    local handed = self.handed
     tried = handed.contender
-    if tried then done = once_less(tried, handed.whose) end
+    local done = tried and once_less(tried, handed.whose)
     if done then return true end
-    local last = done == false and LockPath.handed_to(self.lock_path, handed.whose[1])
+    local last = done == false and self.lock_path.holder
     if last and last.contender == tried and last.state == "held" then
       return release_last(self, handed.whose[1], last)
     end

@@ -2,6 +2,7 @@
 --- The read-write lock on a real server: readers together, a writer alone, a writer that goes on as a reader.
 
 local fixture = require "spec.support.fixture"
+local select_loop = require "spec.support.select_loop"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
@@ -89,6 +90,25 @@ describe("a read-write lock", function()
       assert.same({ nil, "not owner" }, { side:release() })
     end
     here:nothing_is_left()
+  end)
+
+  it("is reentrant for a reader where no call can wait, also after the latest reader has left", function()
+    local loop, can = select_loop.new(), true
+    function loop.adapter.can_wait()
+      if can then return true end
+      return nil, "cannot wait in phase dinner"
+    end
+    local readers, done = here:connect({ loop = loop.adapter }):rwlock(path).read, false
+    loop.spawn(function()
+      local token = assert(readers:acquire(PATIENCE, "first"))
+      assert(readers:acquire(PATIENCE, "latest"))
+      assert(readers:release "latest")
+      can = false
+      assert.equal(token, readers:acquire(0, "first"))
+      can, done = true, true
+    end)
+    loop.run(function() return done or loop.errors[1] end)
+    assert.same({}, loop.errors)
   end)
 
   it("keeps its sides apart: an owner that holds read does not hold write", function()

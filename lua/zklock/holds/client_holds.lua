@@ -124,8 +124,10 @@ end
 
 --- `OwnerLifetimes:reap` calls this, also before a caller sleeps.
 function ClientHolds:reap(most)
-  self:sweep()
-  if self.count > 0 then set_alarm(self) end
+  if self.count > 0 then
+    self:sweep()
+    if self.count > 0 then set_alarm(self) end
+  end
   local relays = self.relays
   if relays.all.count > 0 then relays:reap(most) end
 end

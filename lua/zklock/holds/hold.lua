@@ -63,9 +63,10 @@ end
 ---@return userdata? ticket for the call that waits (`acquire`), if there is no `answered`
 function Hold.new(lock_path, listener, who, leases, answered)
   local contender, ticket = lock_path.client.native:contender(not answered)
-  local hold = setmetatable({ lock_path = lock_path, listener = listener, whose = owner.reference(who), handed = false,
+  local whose, keeps = owner.reference(who)
+  local hold = setmetatable({ lock_path = lock_path, listener = listener, whose = whose, keeps = keeps, handed = false,
     state = "waiting", contender = contender, tag = 0, token = false, err = false,
-    waiters = false, asked_for = false, dropped = false, _place = false, keeps = owner.keeps_number(who) }, Hold)
+    waiters = false, asked_for = false, dropped = false, _place = false }, Hold)
   if answered then hold.answered = answered end -- as few fields as possible: beyond 16 a table takes twice the memory
   if leases then hold.leases = leases end
   if listener.handle_lost then hold.loss = new_loss() end
@@ -292,12 +293,10 @@ end
 ---@field wakes boolean? wakes the callers that wait for the hold
 ---@field is_loss boolean? the owner's next release answers "lost", and one more event goes to the
 ---  listener
----@field is_open boolean? one more event reports whether it was still held
 
 ---@type table<string, zklock.Ending>
 local ENDINGS = {
   refused = { state = "failed" },
-  released = { state = "released", is_open = true },
   rested = { state = "released" },
   lost = { state = "lost", is_loss = true },
   cancelled = { state = "failed", quits = true, err = "cancelled", wakes = true },
@@ -307,15 +306,10 @@ local ENDINGS = {
   abandoned = { state = "released", drops = true, err = "cancelled", wakes = true },
 }
 
-local function finish(self, reason)
-  if self.state ~= "waiting" and self.state ~= "held" then return end
-  local how, contender, lock_path = ENDINGS[reason], self.contender, self.lock_path
-  local client, who = lock_path.client, self.whose[1]
-  if how.drops then self:drop() end
-  if how.quits then contender:quit() end
-  if how.err then self.err = how.err end
-  if how.is_loss then client.dispatcher:await_last(self) elseif not how.is_open then client.dispatcher:let_end(self) end
-  if how.is_loss and not rawequal(who, nil) then client.holds.losses:note(lock_path, who) end
+--- It leaves the tables.
+local function leave(self, state)
+  local lock_path, who = self.lock_path, self.whose[1]
+  local client = lock_path.client
   client.holds:remove(self)
   lock_path:remove(who, self)
   if self._relay then
@@ -323,7 +317,28 @@ local function finish(self, reason)
   elseif not rawequal(who, nil) then
     client.lifetimes:unnote(who, self, self.keeps)
   end
-  self.state = how.state
+  self.state = state
+end
+
+--- It was given back, and one more event reports whether it was still held.
+local function end_released(self)
+  if self.state == "held" then leave(self, "released") end
+end
+
+local function finish(self, reason)
+  if self.state ~= "waiting" and self.state ~= "held" then return end
+  local how, contender, client = ENDINGS[reason], self.contender, self.lock_path.client
+  if how.drops then self:drop() end
+  if how.quits then contender:quit() end
+  if how.err then self.err = how.err end
+  if how.is_loss then
+    client.dispatcher:await_last(self)
+    local who = self.whose[1]
+    if not rawequal(who, nil) then client.holds.losses:note(self.lock_path, who) end
+  else
+    client.dispatcher:let_end(self)
+  end
+  leave(self, how.state)
   if how.quits_last then contender:quit() end
   if how.wakes then self:wake() end
 end
@@ -331,12 +346,11 @@ end
 --- Ends the hold: from then on its owner does not have it. If this raises (no memory), the state is
 --- unchanged, and the caller calls it again. A hold that has ended stays as it is.
 ---
---- `refused`: the engine answered an error. `released`: given back. `rested`: given back the short
---- way (`lock.lua`). `lost`: the session ended, or the node is gone. `cancelled`: the request was
---- cancelled, or an error was raised into the wait. `unreceived`: no call has received it in time.
---- `declined`: its request was cancelled after the grant, and has given it back. `deserted`:
---- the coroutine or the request that waits has ended. `abandoned`: the owner has ended without giving
---- it back.
+--- `refused`: the engine answered an error. `rested`: given back the short way (`lock.lua`). `lost`:
+--- the session ended, or the node is gone. `cancelled`: the request was cancelled, or an error was
+--- raised into the wait. `unreceived`: no call has received it in time. `declined`: its request was
+--- cancelled after the grant, and has given it back. `deserted`: the coroutine or the request that
+--- waits has ended. `abandoned`: the owner has ended without giving it back.
 ---@param reason string one of these
 function Hold:finish(reason)
   quietly(finish, self, reason)
@@ -367,12 +381,12 @@ local function give_back(self, failed)
     client.dispatcher:let_end(self)
   elseif ok or err == "unknown" then
     self.err = err or false -- if an error cuts the rest short, the next release answers the same
-    finish(self, "released")
+    end_released(self)
   elseif err == "lost" then
     finish(self, "lost")
   elseif self.contender:given_back() then -- by a release that an error has interrupted
     ok, err = not self.err or nil, self.err or nil
-    finish(self, err and "released" or "rested")
+    if err then end_released(self) else finish(self, "rested") end
   else
     client.dispatcher:let_end(self)
   end
@@ -490,7 +504,7 @@ end
 --- The owner has ended. Does nothing to a hold that has ended. One that rests is the next caller's.
 function Hold:abandon()
   if self.state == "held" and self.handed and self.lock_path.client.holds.relays:keep(self) then return end
-  if self.state == "waiting" or self.state == "held" then self:finish("abandoned") end
+  self:finish("abandoned")
 end
 
 --- True if the host has silently ended the coroutine that acquires it: nobody would receive the

@@ -144,10 +144,10 @@ local function settle(self, hold)
   if was_not_received(hold) then return hold:finish("cancelled") end
   if rawequal(who, nil) then return hold:finish("abandoned") end
   if hold.contender:by_resume() then owner.note_resumed(who) end
-  local reference = owner.reference(who)
+  local reference, keeps = owner.reference(who)
   if not hold._relay then return end -- a finalizer that uses the lock has settled it, and may have released it
   lock_path:add(who, hold)
-  hold:set_owner(reference, owner.keeps_number(who))
+  hold:set_owner(reference, keeps)
   self:remove(hold)
   lock_path:show(hold, owner.seen_by_core(self.client, reference))
 end

@@ -106,9 +106,8 @@ end
 --- `owner.look`.
 function owner.current()
   local thread, is_main = coroutine.running()
-  if thread and coroutines[thread] then return thread end
   if is_main or not thread then return owner.main end
-  if core.is_coroutine(thread) then coroutines[thread] = true end
+  if not coroutines[thread] and core.is_coroutine(thread) then coroutines[thread] = true end
   return thread
 end
 
@@ -151,13 +150,15 @@ local references = setmetatable({ [owner.main] = { owner.main } }, { __mode = "k
 --- A reference to an owner. If the owner can end, the first entry is nil once it has been
 --- collected.
 ---@return any[]
+---@return boolean keeps the same as `owner.keeps_number`
 function owner.reference(value)
   local known = references[value]
-  if known then return known end
-  if owner.is_kept(value) or not owner.can_end(value) then return { value } end
+  if known then return known, false end
+  local keeps = owner.keeps_number(value)
+  if owner.is_kept(value) or not owner.can_end(value) then return { value }, keeps end
   local reference = setmetatable({ value }, WEAK_VALUES)
   if type(value) == "thread" then references[value] = reference end
-  return reference
+  return reference, keeps
 end
 
 -- ---- numbers ------------------------------------------------------------------------------------
