@@ -37,7 +37,7 @@ describe("a hold that the collector takes inside a call", function()
     local function writes(take)
       assert(client:create(path .. "-data", "", { parents = true }))
       local list, written = { { "set", path .. "-data", "x" } }, 0
-      for _ = 1, 20 do
+      for _ = 1, 5 do
         local subject, results, err = take(), nil, nil
         repeat
           results, err = subject:multi(list, 60)
