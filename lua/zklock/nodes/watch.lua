@@ -81,10 +81,18 @@ function Watch:remind(is_unsure)
   if (is_unsure or self.running) and not is_running(self) then self:event() end
 end
 
+--- True if another coroutine runs fn than the one that asks.
+local function runs_elsewhere(self)
+  local running, thread = self.running, coroutine.running()
+  if running == true then return thread ~= nil end
+  return is_running(self) and running[1] ~= thread
+end
+
 --- An error that was not fn's (no memory, a hook) has ended the callback: another call delivers the
---- rest.
+--- rest, perhaps one that a hook has begun meanwhile.
 ---@private
 function Watch:fail()
+  if runs_elsewhere(self) then return end
   self.running, self.called = false, false
   self:event()
 end
