@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 enum { STEPS_MOST = 60, FRAME_MOST = 4096, TAGS = 16 };
-#define PATIENCE (20 * ZKL_SECOND)
+#define PATIENCE (60 * ZKL_SECOND)
 #define TURN 3     /* ms to wait for the client's next request */
 #define SESSION 60 /* ms that are granted, as a rule */
 
