@@ -49,7 +49,7 @@ describe("make nightly #once", function()
       keeper = { " keeper DEPS= CHAOS=4 SEED=1$", " CHAOS=0%.4 " },
       ["chaos-jobs"] = { " 5 1 jobs$", " 0%.5 1 jobs$" },
       mutants = { " %-l 960 %-p 94 ", " %-l 96 %-p 94 " }, fuzz = { " 7$", " 0%.7$" },
-      reloads = { " 4$", " 0%.5$" }, soak = { " 11$", " 1%.1$" }, recorder = { " 2000$", " 200$" },
+      reloads = { " 4$", " 0%.5$" }, soak = { " 11$", " 1%.1$" }, recorder = { " 1500$", " 150$" },
       ["soak-lua"] = { " 480 1 ", " 48 1 " }, ["random-line"] = { " 400$", " 40$" }, sim = { " 300 ", " 30 " },
     } do
       assert.matches(pair[1], commands[name])

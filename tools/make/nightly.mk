@@ -36,7 +36,7 @@ night_parts = \
 	$(call part,reloads,4,$(call lua,luajit) soak/reloads.lua $(call of_night,4,0.5)) \
 	$(call part,soak,11,$(call soak_nginx,$(call of_night,11,$(SOAK_LEAST))),180) \
 	$(call part,soak-lua,8,$(call soak_lua,$(call of_night,8*60,4),$(LUAS)),180) \
-	$(call part,recorder,12,$(call record,$(call count_of_night,2000))) \
+	$(call part,recorder,12,$(call record,$(call count_of_night,1500))) \
 	$(call part,random-line,8,$(B)/unit/line_random_test sweep $(call count_of_night,400)) \
 	$(call part,random-compound,3,$(B)/unit/compound_random_test sweep $(call count_of_night,1000)) \
 	$(call part,sim,5,$(B)/sim/simulation $(call of_night,5*60,1) $(SEED)000) \
