@@ -35,7 +35,8 @@ daemon.describe("apache2", "apache2-bin", "in Apache httpd #once #bare #flood", 
     local conf = file.read("examples/hosts/apache/httpd.conf"):gsub("127%.0%.0%.1:8080", "127.0.0.1:" .. number)
       :gsub("httpd%.log", "log")
     file.write(values.at .. "/httpd.conf", before .. file.replace(conf, "shop.lua", script))
-    local one = daemon.start { folder = values.at, port = number, env = { ZOOKEEPER = here.zk.hosts },
+    local env = { ZOOKEEPER = here.zk.hosts, LUA_PATH = false, LUA_CPATH = false } -- those of the specs' own Lua
+    local one = daemon.start { folder = values.at, port = number, env = env,
       command = { program, "-DFOREGROUND", "-f", values.at .. "/httpd.conf" } }
     return here:closes(one, one.stop)
   end
