@@ -271,14 +271,12 @@ static zkl_transitions position_transitions = {
 
 static zkl_transitions search_transitions = {
     .of = "search",
-    .names = {"NONE", "ASKED", "RESTART", "NEXT"},
+    .names = {"NONE", "ASKED", "RESTART"},
     .legal =
         {
             [ZKL_SEARCH_NONE] = ZKL_TO(ZKL_SEARCH_ASKED),
-            [ZKL_SEARCH_ASKED] =
-                ZKL_TO(ZKL_SEARCH_NEXT) | ZKL_TO(ZKL_SEARCH_RESTART) | ZKL_TO(ZKL_SEARCH_NONE),
+            [ZKL_SEARCH_ASKED] = ZKL_TO(ZKL_SEARCH_RESTART) | ZKL_TO(ZKL_SEARCH_NONE),
             [ZKL_SEARCH_RESTART] = ZKL_TO(ZKL_SEARCH_NONE),
-            [ZKL_SEARCH_NEXT] = ZKL_TO(ZKL_SEARCH_ASKED) | ZKL_TO(ZKL_SEARCH_NONE),
         },
     .describe = zkl_contender_describe,
 };

@@ -46,8 +46,7 @@ typedef enum zkl_search {
     ZKL_SEARCH_NONE, /* not begun */
     /* a request asks which session created the child with the sequence `candidate` */
     ZKL_SEARCH_ASKED,
-    ZKL_SEARCH_RESTART, /* the same, but a newer list has come: the search begins again */
-    ZKL_SEARCH_NEXT     /* children up to `candidate` are not ours */
+    ZKL_SEARCH_RESTART /* the same, but a newer list has come: the search begins again */
 } zkl_search;
 
 /* The meaning of a witness's end for a contender in doubt (doubt.h). */

@@ -28,11 +28,9 @@ void zkl_recover_seen(zkl_contender *c, const zkl_child *child) {
     c->recovery.candidate = child->sequence;
 }
 
-/* Finds the next candidate in the list as last read. */
-static void seek(zkl_contender *c) {
+/* Finds the next candidate from that sequence on, in the list as last read. */
+static void seek(zkl_contender *c, int64_t from) {
     const zkl_snapshot *snapshot = &c->line->snapshot;
-    const int64_t from =
-        c->recovery.search == ZKL_SEARCH_NEXT ? (int64_t)c->recovery.candidate + 1 : INT32_MIN;
     for (size_t i = zkl_snapshot_from(snapshot, from); i < snapshot->count && !c->seen; i++)
         zkl_recover_seen(c, &snapshot->children[i]);
 }
@@ -54,7 +52,6 @@ void zkl_recover_look(zkl_contender *c) {
         zkl_leave_missing(c);
     } else {
         /* the write before the list was refused, or the list is older than the lost answer */
-        zkl_contender_set_search(c, ZKL_SEARCH_NONE);
         zkl_line_retry_later(line);
     }
 }
@@ -66,7 +63,6 @@ static void take_over(zkl_contender *c, const char *name) {
     if (index != ZKL_NOT_FOUND)
         c->line->snapshot.children[index].mine = c;
     zkl_contender_set_node(c, ZKL_NODE_THERE);
-    zkl_contender_set_search(c, ZKL_SEARCH_NONE);
     zkl_line_directory_found(c->line);
     zkl_directories_found(&c->common->directories, c->line->path);
 }
@@ -74,8 +70,8 @@ static void take_over(zkl_contender *c, const char *name) {
 bool zkl_recover_answered(zkl_contender *c, int32_t sequence, const zkl_reply *reply) {
     char name[ZKL_ZNODE_SIZE];
     name_with(c, sequence, name);
-    zkl_contender_set_search(c, c->recovery.search == ZKL_SEARCH_ASKED ? ZKL_SEARCH_NEXT
-                                                                       : ZKL_SEARCH_NONE);
+    const bool goes_on = c->recovery.search == ZKL_SEARCH_ASKED; /* no newer list has come */
+    zkl_contender_set_search(c, ZKL_SEARCH_NONE);
     if (c->node != ZKL_NODE_UNKNOWN)
         return false;
     if (reply->rc == ZOK && reply->stat->session == c->context->session) {
@@ -84,12 +80,11 @@ bool zkl_recover_answered(zkl_contender *c, int32_t sequence, const zkl_reply *r
     }
     /* no answer: the next list begins the search again */
     if (zkl_status_passes(reply->rc)) {
-        zkl_contender_set_search(c, ZKL_SEARCH_NONE);
         zkl_line_retry_after(c->line, reply->rc);
         return false;
     }
     c->seen = false; /* the node is another session's, may not be read, or is gone */
-    seek(c);
+    seek(c, goes_on ? (int64_t)sequence + 1 : INT32_MIN);
     zkl_recover_look(c);
     return false;
 }
