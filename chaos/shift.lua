@@ -304,7 +304,7 @@ end
 
 --- Releases. The owner may hear that it does not hold any more, or that nobody can say so. After `true` it tells the
 --- resources that it held when the call began: the judge knows of everybody who came in earlier.
----@param hold table { way =, lane =, fence =, call = }
+---@param hold table { way =, lane =, fence =, call =, is_told = an acquire has told its loss: a loss is told once }
 ---@param held table lock, lease or request
 ---@param may_close boolean? the client may be closed meanwhile; `close` has given it back then
 local function give_back(hold, held, who, may_close)
@@ -319,7 +319,7 @@ local function give_back(hold, held, who, may_close)
     if validity - took > MARGIN then
       complain("a release of %s answered unknown, %.3f s after a validity of %.3f s", hold.way.name, took, validity)
     end
-  elseif err ~= "lost" and not (may_close and err == "closed") then
+  elseif err ~= "lost" and not (may_close and err == "closed") and not (hold.is_told and err == "not owner") then
     complain("a release answered %s", tostring(err))
   end
 end
@@ -493,6 +493,7 @@ local function acquire_again(hold)
   if again and again < token then complain("a reentrant acquire gave %d after %d", again, token) end
   if again and again ~= token then hold.call = nil end -- from now on it is that one, of which nothing is written
   if again == token then give_back(hold, lock) end
+  hold.is_told = err == "lost"
 end
 
 function turns.plain()
