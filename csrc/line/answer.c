@@ -152,14 +152,14 @@ static void directory_unwatched(zkl_line *line, const zkl_reply *reply) {
 }
 
 /* True if each waiter of the line may need the answer to such a request of the line. */
-static bool is_awaited(zkl_request request) {
+static bool is_awaited(zkl_line_request request) {
     return request == ZKL_REQUEST_LIST || request == ZKL_REQUEST_ACL ||
            request == ZKL_REQUEST_BARRIER;
 }
 
 void zkl_answer_to_line(zkl_receiver *receiver, const zkl_return *back, const zkl_reply *reply) {
     zkl_line *line = ZKL_CONTAINER_OF(receiver, zkl_line, receiver);
-    const zkl_request request = (zkl_request)(back->what % ZKL_REQUESTS);
+    const zkl_line_request request = (zkl_line_request)(back->what % ZKL_REQUESTS);
     if (zkl_status_throttled(reply->rc) && is_awaited(request))
         zkl_leave_end_tries(line, NULL);
     switch (request) {
@@ -187,11 +187,6 @@ void zkl_answer_to_line(zkl_receiver *receiver, const zkl_return *back, const zk
         directory_unwatched(line, reply);
         break;
     case ZKL_REQUEST_ERASE_STRAY: /* if it failed, the next list shows the node again */
-    case ZKL_REQUEST_CREATE:
-    case ZKL_REQUEST_ERASE:
-    case ZKL_REQUEST_WATCH_OWN:
-    case ZKL_REQUEST_READ_OWN:
-    case ZKL_REQUEST_CANDIDATE:
         break;
     }
     zkl_line_settle(line);
@@ -467,7 +462,7 @@ void zkl_answer_to_contender(zkl_receiver *receiver, const zkl_return *back,
     zkl_line *line = c->line;
     if (zkl_status_throttled(reply->rc))
         zkl_leave_end_tries(line, c);
-    switch ((zkl_request)back->what) {
+    switch ((zkl_own_request)back->what) {
     case ZKL_REQUEST_CREATE:
         measure(c, reply);
         created(c, reply);
@@ -486,14 +481,6 @@ void zkl_answer_to_contender(zkl_receiver *receiver, const zkl_return *back,
     case ZKL_REQUEST_READ_OWN:
         c->reading = false;
         own_read(c, reply);
-        break;
-    case ZKL_REQUEST_LIST:
-    case ZKL_REQUEST_ACL:
-    case ZKL_REQUEST_BARRIER:
-    case ZKL_REQUEST_WATCH_BLOCKER:
-    case ZKL_REQUEST_UNWATCH:
-    case ZKL_REQUEST_UNWATCH_DIRECTORY:
-    case ZKL_REQUEST_ERASE_STRAY:
         break;
     }
     zkl_line_settle(line);

@@ -4,14 +4,17 @@
 #ifndef ZKL_REQUEST_H
 #define ZKL_REQUEST_H
 
-typedef enum zkl_request {
-    /* to a contender */
+/* To a contender. */
+typedef enum zkl_own_request {
     ZKL_REQUEST_CREATE,
     ZKL_REQUEST_ERASE,
     ZKL_REQUEST_WATCH_OWN,
     ZKL_REQUEST_READ_OWN,
-    ZKL_REQUEST_CANDIDATE, /* detail: the candidate's sequence */
-    /* to a line */
+    ZKL_REQUEST_CANDIDATE /* detail: the candidate's sequence */
+} zkl_own_request;
+
+/* To a line. */
+typedef enum zkl_line_request {
     ZKL_REQUEST_LIST, /* detail: 1: with a watch on the directory */
     ZKL_REQUEST_ACL,
     ZKL_REQUEST_BARRIER, /* a write: only its commit matters */
@@ -21,7 +24,7 @@ typedef enum zkl_request {
     ZKL_REQUEST_UNWATCH,
     ZKL_REQUEST_UNWATCH_DIRECTORY,
     ZKL_REQUEST_ERASE_STRAY
-} zkl_request;
+} zkl_line_request;
 
 enum {
     ZKL_REQUESTS = 16,              /* more than there are kinds */

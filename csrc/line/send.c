@@ -351,7 +351,7 @@ static bool may_watch(const zkl_line *line, const zkl_child *child, zkl_claim cl
 
 /* The answer finds the child by its sequence. The number in the mark shows whether this is still
  * the latest request about the child's watch. */
-static zkl_return about_child(zkl_line *line, zkl_child *child, zkl_request what) {
+static zkl_return about_child(zkl_line *line, zkl_child *child, zkl_line_request what) {
     line->requests = line->requests < ZKL_REQUEST_NUMBERS ? line->requests + 1 : 1;
     child->request = line->requests;
     return (zkl_return){line->receiver.id, (int)what + child->request * ZKL_REQUESTS,
