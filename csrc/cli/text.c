@@ -100,16 +100,22 @@ bool cli_complaint_is_taken(int milliseconds) {
 }
 
 void cli_write(int fd, const char *text, size_t length) {
-    sigset_t stop, before;
-    sigemptyset(&stop);
-    sigaddset(&stop, SIGTTOU);
-    sigprocmask(SIG_BLOCK, &stop, &before);
+    static const struct timespec at_once = {.tv_sec = 0};
+    sigset_t refusals, all, before;
+    sigemptyset(&refusals);
+    sigaddset(&refusals, SIGPIPE);
+    sigaddset(&refusals, SIGXFSZ);
+    all = refusals;
+    sigaddset(&all, SIGTTOU);
+    sigprocmask(SIG_BLOCK, &all, &before);
     for (size_t done = 0; done < length;) {
         const ssize_t written = write(fd, text + done, length - done);
         if (written <= 0)
             break; /* nobody reads it now */
         done += (size_t)written;
     }
+    while (sigtimedwait(&refusals, NULL, &at_once) > 0)
+        continue;
     sigprocmask(SIG_SETMASK, &before, NULL);
 }
 

@@ -53,8 +53,9 @@ const char *cli_text_show(char to[CLI_TEXT_SHOWN], const char *text);
  *   EX_PROTOCOL 76     unknown: nobody can say whether the write was done
  *   EX_NOPERM 77       access denied, auth failed */
 
-/* Writes text as far as the reader takes it. After `stty tostop` the terminal would stop a process
- * in the background that writes: not this one. */
+/* Writes text as far as the reader takes it. No signal ends or stops this process for it, so the
+ * exit code tells what happened: not if the reader has gone, not at a limit on the size of files,
+ * not in the background of a terminal after `stty tostop`. */
 void cli_write(int fd, const char *text, size_t length);
 
 /* From now on a line that nobody takes within so many milliseconds is left out. Without it a line

@@ -7,6 +7,7 @@ local folder = require "spec.support.folder"
 local lfs = require "lfs"
 local process = require "spec.support.process"
 local running = require "spec.support.running"
+local uv = require "luv"
 local wait = require "spec.support.wait"
 
 local unpack = unpack or table.unpack -- luacheck: ignore 143
@@ -306,6 +307,36 @@ describe("zklock run #once", function()
       env = { ERR = err }, wrap = { "sh", "-c", limit, "sh" } }
     assert.same({ code = 7, out = "", err = "" }, ended)
     for name in lfs.dir(home) do assert.matches("^%.+$", name) end
+  end)
+
+  --- A shell that replaces its standard error, which is the file $ERR then, and executes the words behind.
+  local function without_errors(script)
+    return { "sh", "-c", script .. '; exec "$@"', "sh" }
+  end
+
+  --- The exit codes of runs, and of another subcommand, that all write to standard error.
+  local function codes(wrap, err)
+    local exposed = folder.file("exposed.conf", "auth digest somebody:secret\nacl open\n")
+    assert(uv.fs_chmod(exposed, tonumber("644", 8)))
+    local all = {}
+    for i, words in ipairs { { "run", "--config", exposed, here.path, "sh", "-c", "exit 7" },
+      { "run", here.path, "no-such-command" }, { "run", "--grace", "x", here.path, "true" },
+      { "get", here.path .. "/nowhere" } } do
+      words.env, words.wrap = { ERR = err }, wrap
+      all[i] = command.run(zklock.options(words)).code
+    end
+    return all
+  end
+
+  it("exits with the code of what has happened although nobody can read standard error any more", function()
+    local wrap = without_errors 'exec 3<>"$ERR" 2>"$ERR" 3>&-'
+    local pipe = folder.new "pipe" .. "/broken"
+    assert(os.execute("mkfifo " .. pipe))
+    assert.same({ 7, 127, 64, 66 }, codes(wrap, pipe))
+  end)
+
+  it("exits with the code of what has happened when it may not write a byte to standard error #bare", function()
+    assert.same({ 7, 127, 64, 66 }, codes(without_errors 'ulimit -f 0; exec 2>"$ERR"', folder.file("err", "")))
   end)
 
   local function has_namespaces()

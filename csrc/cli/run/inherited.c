@@ -41,9 +41,7 @@ void cli_signals_take(struct signals *signals) {
     sigaddset(&blocked, SIGCONT);
     sigprocmask(SIG_BLOCK, &blocked, NULL);
     act(SIGCHLD, SIG_DFL);
-    /* A reader that has gone and a limit on the size of files are errors of write(2): zklock goes
-     * on without the message or the file. */
-    act(SIGPIPE, SIG_IGN);
+    /* A limit on the size of files is an error of write(2): zklock goes on without the report. */
     act(SIGXFSZ, SIG_IGN);
 }
 

@@ -56,7 +56,7 @@ struct signals {
 };
 
 /* Reads what was inherited. Then only SIGCHLD, SIGCONT and the heard signals are blocked, SIGCHLD
- * has its default action, and SIGPIPE is ignored. */
+ * has its default action, and SIGXFSZ is ignored. */
 void cli_signals_take(struct signals *signals);
 
 /* For session and watcher: ignores every signal that can be ignored except SIGCHLD, and blocks all
