@@ -382,6 +382,15 @@ while True:
       assert.equal(moment, report().zklock_run_last_success_timestamp_seconds)
     end)
 
+    it("has the same label in each locale, and keeps the time of the latest success", function()
+      local named = here.path .. "/caf\195\169"
+      run { "--report", path, named, "true", env = { LC_ALL = "C.UTF-8" } }
+      local moment = report().zklock_run_last_success_timestamp_seconds
+      assert.equal(1, run { "--report", path, named, "false", env = { LC_ALL = "C" } }.code)
+      assert.equal(moment, report().zklock_run_last_success_timestamp_seconds)
+      assert.truthy(file.read(path):find('{path="' .. named .. '"}', 1, true))
+    end)
+
     it("warns when it cannot be written, and ends as the command", function()
       local ended = run("--report", "/nowhere/x", here.path, "sh", "-c", "exit 3")
       assert.equal(3, ended.code)

@@ -47,9 +47,10 @@ static const char *const outcomes[] = {
 
 #define LAST_SUCCESS "zklock_run_last_success_timestamp_seconds"
 
-/* In the value of a label `\`, `"` and newlines are escaped. The spelling has no newline. */
+/* In the value of a label `\`, `"` and newlines are escaped. The spelling has no newline. It is the
+ * same in the locale of cron and in that of a user: the next report looks for this one's label. */
 static char *label_of(const char *path) {
-    char *shown = cli_text_shown(path, strlen(path));
+    char *shown = cli_text_spelled(path, strlen(path));
     char *label = cli_memory_again(NULL, strlen(shown) + 1, 2), *end = label;
     for (const char *c = shown; *c; c++) {
         if (*c == '\\' || *c == '"')
