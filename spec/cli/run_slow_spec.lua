@@ -25,6 +25,16 @@ describe("zklock run, many times #flood", function()
     assert.same({}, here:nodes())
   end)
 
+  it("with -n finds a server although another one of the list, which half of the clients try first, is mute", function()
+    local mute, all = here:proxy(), {}
+    mute:black_hole()
+    for i = 1, 8 do
+      all[i] = command.start { "run", "-n", "-z", mute.hosts .. "," .. here.zk.hosts, here.path .. "/" .. i, "true" }
+      here:closes(all[i], all[i].kill)
+    end
+    for _, one in ipairs(all) do assert.same({ 0, 0 }, { one:wait(here.patience) }, one:stderr()) end
+  end)
+
   it("ends by a TERM within 50 ms around the grant, and leaves no node", function()
     for i = 1, 500 do
       local one = start { here.path, "sleep", "1000" }

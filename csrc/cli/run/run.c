@@ -49,7 +49,7 @@ static const char help[] =
     "      --report FILE   write the outcome, for node_exporter\n"
     "      --identifier TEXT\n"
     "                      what others see as the holder (HOST:PID)\n" CLI_OPTIONS_HELP "\n"
-    "--connect is 60 s, with -n 10 s.\n"
+    "--connect is 60 s, with -n 40 s.\n"
     "\n"
     "Exits with the code of the command, or dies of the same signal; otherwise with\n"
     "   0  --every, --once: not due\n"
@@ -269,7 +269,8 @@ static int read_options(struct run_options *run, int argc, char **argv) {
         return code;
     run->servers = options.hosts;
     run->config_file = options.config;
-    run->connect = options.connect >= 0 ? options.connect : run->nonblock ? 10 : 60;
+    /* libzookeeper leaves a server that does not answer after two thirds of the session */
+    run->connect = options.connect >= 0 ? options.connect : run->nonblock ? RUN_SESSION : 60;
     if (run->permits)
         run->kind = ZKL_KIND_LEASE;
     if (run->every >= 0 && run->mark == RUN_MARK_NONE)
