@@ -242,8 +242,8 @@ while True:
       words[#words + 1] = word
     end
     local ended = run(words)
-    assert.same({ 0, "", "zklock: warning: zklock held cannot ask this run: no directory in $TMPDIR or /tmp: "
-      .. "Read-only file system\n" }, { ended.code, ended.out, ended.err })
+    assert.same({ 0, "", "zklock: warning: zklock held cannot ask this run: no directory in $XDG_RUNTIME_DIR, $TMPDIR "
+      .. "or /tmp: Read-only file system\n" }, { ended.code, ended.out, ended.err })
   end)
 
   describe("another run", function()

@@ -338,7 +338,8 @@ static int start(struct run *run) {
         return EX_SOFTWARE;
     }
     if (!cli_held_make(run->directory))
-        cli_warn("zklock held cannot ask this run: no directory in $TMPDIR or /tmp: %s",
+        cli_warn("zklock held cannot ask this run: no directory in $XDG_RUNTIME_DIR, $TMPDIR "
+                 "or /tmp: %s",
                  strerror(errno));
     const int code = cli_front_live(run);
     cli_page_free(run->page);
