@@ -53,12 +53,14 @@ void zkl_trouble_note(const char *line, const char *reason) {
     if (!between(line, "Socket ", " zk retcode=", address, sizeof address) ||
         !between(line, "errno=", "(", number, sizeof number))
         return;
+    const long error = strtol(number, NULL, 10);
+    if (error == ESTALE) /* a server was reached, and says that the session has expired */
+        return;
     if (reason)
         snprintf(why, sizeof why, "%s", reason);
-    else if (strtol(number, NULL, 10) == 0 ||
-             !between(strstr(line, "errno="), "(", ")", why, sizeof why))
+    else if (error == 0 || !between(strstr(line, "errno="), "(", ")", why, sizeof why))
         snprintf(why, sizeof why, "no answer");
-    if (!reason && strstr(line, "failed while receiving") && strtol(number, NULL, 10) == EHOSTDOWN)
+    if (!reason && strstr(line, "failed while receiving") && error == EHOSTDOWN)
         /* the number is libzookeeper's own */
         snprintf(why, sizeof why, "the server closed the connection");
     why[0] = (char)tolower((unsigned char)why[0]);

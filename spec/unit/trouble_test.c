@@ -68,6 +68,17 @@ static void other_lines_are_passed_over(void) {
     CHECK_TEXT(text, "no answer: 10.0.0.7:2181");
 }
 
+static void of_an_expired_session_there_is_none(void) {
+    zkl_trouble_note("Socket 10.0.0.9:2181 zk retcode=-4, errno=112(Host is down): failed while "
+                     "receiving a server response",
+                     NULL);
+    zkl_trouble_note("Socket 10.0.0.9:2181 zk retcode=-112, errno=116(Stale file handle): "
+                     "sessionId=0x1 has expired.",
+                     NULL);
+    CHECK(known("10.0.0.9:2181", 0));
+    CHECK_TEXT(text, "the server closed the connection: 10.0.0.9:2181");
+}
+
 static void is_the_one_that_openssl_gives(void) {
     zkl_trouble_note("Socket 10.0.0.8:2281 zk retcode=-118, errno=0(Success): error in ssl connect",
                      "certificate verify failed");
@@ -80,6 +91,7 @@ int main(int argc, char **argv) {
         {"is the one that OpenSSL gives", is_the_one_that_openssl_gives},
         {"is told by address", is_told_by_address},
         {"of a part of an address is not told", of_part_of_an_address_is_not_told},
+        {"of an expired session there is none", of_an_expired_session_there_is_none},
         {"of before is not told", of_before_is_not_told},
         {"of many, the latest are kept", of_many_the_latest_are_kept},
         {"other lines are passed over", other_lines_are_passed_over},
