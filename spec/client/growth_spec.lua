@@ -2,23 +2,22 @@
 --- The cost of an operation when there is much of something: steps are counted, not seconds.
 
 local check = require "zklock.base.check"
+local interpreted = require "spec.support.interpreted"
 local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 local PATIENCE = wait.PATIENCE
 
-local jit = rawget(_G, "jit")
-
 describe("how much work there is", function()
-  --- How many instructions fn takes, in hundreds; compiled code does not count them.
+  --- How many instructions fn takes, in hundreds.
   local function steps(fn, ...)
     local n = 0
-    if jit then jit.off() end
+    local compile = interpreted()
     debug.sethook(function() n = n + 1 end, "", 100)
     fn(...)
     debug.sethook()
-    if jit then jit.on() end
+    compile()
     return n
   end
 

@@ -59,6 +59,7 @@ describe("a hold that the collector takes inside a call", function()
 
     --- Calls fn once for each of its instructions at which a hook lets the collector take the hold.
     local function hooked(take, fn)
+      require "spec.support.interpreted" ()
       local at, now = 0, 0
       local function collect()
         now = now + 1

@@ -2,6 +2,7 @@
 --- Watches: the latest state of a node, over everything that happens.
 
 local fixture = require "spec.support.fixture"
+local interpreted = require "spec.support.interpreted"
 local session = require "spec.support.session"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
@@ -52,8 +53,7 @@ describe("a watch", function()
   it("tells all the same what a hook has kept its callback from telling", function()
     make("0")
     local create, n, raised, latest = coroutine.create, 0
-    local jit = rawget(_G, "jit") -- compiled code does not look for hooks
-    if jit then jit.off() end
+    local compile = interpreted()
     local patient = here:connect { on_error = function() end }
     local function tell(data) latest = data end
     assert(patient:watch(path, tell))
@@ -88,15 +88,14 @@ describe("a watch", function()
         return latest == tostring(n)
       end, here.patience, ("the watch to tell after instruction %d"):format(n))
     until not raised
-    if jit then jit.on() end
+    compile()
     assert.is_true(n > 20)
   end)
 
   it("calls one function at a time, also if a hook polls before the call", function()
     make("0")
     local create, n, came = coroutine.create, 0
-    local jit = rawget(_G, "jit") -- compiled code does not look for hooks
-    if jit then jit.off() end
+    local compile = interpreted()
     local other = here:connect()
     local inside, most, calls, is_over = 0, 0, 0, false
     assert(other:watch(path, function()
@@ -142,7 +141,7 @@ describe("a watch", function()
         return inside == 0
       end, here.patience, "its end")
     until not came
-    if jit then jit.on() end
+    compile()
     assert.equal(1, most)
     assert.is_true(n > 20)
   end)

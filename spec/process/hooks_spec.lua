@@ -12,14 +12,13 @@ local calls = require "spec.support.calls"
 local core = require "zklock.core"
 local fixture = require "spec.support.fixture"
 local host = require "spec.support.host"
+local interpreted = require "spec.support.interpreted"
 local owner = require "zklock.owners.owner"
 local places = require "spec.memory.places"
 local raising_hook = require "spec.support.raising_hook"
 local wait = require "spec.support.wait"
 
--- Compiled code does not look for hooks.
 local jit = rawget(_G, "jit")
-if jit then jit.off() end
 
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 
@@ -31,9 +30,10 @@ local STEP = tonumber(os.getenv "HOOKS") or 29
 
 describe("an error that a hook raises", function()
   local here = fixture.new("/hooks", { session_timeout = SESSION })
-  local client, path, lock, world, errors
+  local client, path, lock, world, errors, compile
 
   setup(function()
+    compile = interpreted()
     client = here:connect { on_error = function(message)
       if message:find(HOOKED, 1, true) then
         world.failed = world.failed + 1 -- LuaJIT's hooks are for all coroutines: this one came into a callback
@@ -42,6 +42,8 @@ describe("an error that a hook raises", function()
       end
     end }
   end)
+
+  teardown(function() compile() end)
 
   before_each(function()
     path, errors = here.path, {}
@@ -333,6 +335,16 @@ describe("a hook that uses the client", function()
   local client
 
   before_each(function() client = here:connect() end)
+
+  it("comes in code that LuaJIT has compiled before, too", function()
+    local function count()
+      local sum = 0
+      for i = 1, 1000 do sum = sum + i % 7 end
+      return sum
+    end
+    for _ = 1, 100 do count() end
+    assert.is_true(raising_hook.call("hooks_spec.lua", 1000, count))
+  end)
 
   it("leaves an alarm that it sets, too, set once", function()
     local waits, moment, n, came = client.waits, core.now() + 1000, 0

@@ -76,6 +76,7 @@ describe("a module that was built for " .. other .. ", in " .. own .. ",", funct
 
   it("loses nothing to a debug hook that raises, in the main program and in a coroutine", function()
     passes [[
+      require "spec.support.interpreted" ()
       local function interrupt(count)
         return function()
           debug.sethook(function() debug.sethook() error("interrupted", 0) end, "", count)

@@ -1,12 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --- A debug hook that comes in the middle of one file. It raises, as one does that bounds a script's time; or it does
 --- something else.
+local interpreted = require "spec.support.interpreted"
+
 local raising_hook = {}
 
 raising_hook.TEXT = "the hook"
-
--- Compiled code does not look for hooks.
-local jit = rawget(_G, "jit")
 
 --- Calls `fn(...)`, and `act()` at the n-th instruction of this coroutine in the file whose path ends like that, once.
 ---@return boolean came false: there were not so many
@@ -21,13 +20,13 @@ function raising_hook.interrupt(file, n, act, fn, ...)
     came = true
     act()
   end
-  if jit then jit.off() end
+  local compile = interpreted()
   pcall(function(...)
     debug.sethook(hook, "", 1)
     fn(...)
   end, ...)
   debug.sethook()
-  if jit then jit.on() end
+  compile()
   return came
 end
 
