@@ -30,16 +30,26 @@ static void announce(void *const *box, bool announced) {
         zkl_visit_announce(*box, announced);
 }
 
-/* The visit, for its user, who calls zkl_visit_end once; NULL: it was dropped. */
-static zkl_visit *lend(void *const *box) {
-    if (*box)
-        zkl_visit_lend(*box);
-    return *box;
+/* The beginning of nginx's ngx_http_cleanup_t. */
+typedef struct cleanup {
+    void (*handler)(void *data);
+    void *data;
+} cleanup;
+
+/* nginx will report the visit's end, once. */
+static void lend(void *const *box, cleanup *at) {
+    if (!*box)
+        return;
+    zkl_visit_lend(*box);
+    *at = (cleanup){zkl_visit_end, *box};
 }
 
-/* The same for another visit, which has not ended; NULL: it cannot be reused. */
-static zkl_visit *renew(void *const *box) {
-    return *box && zkl_visit_renew(*box) ? lend(box) : NULL;
+/* The same for another visit, which has not ended; 0: it cannot be reused. */
+static int renew(void *const *box, cleanup *at) {
+    const bool renewed = *box && zkl_visit_renew(*box);
+    if (renewed)
+        lend(box, at);
+    return renewed;
 }
 
 static void hook(void *const *box, zkl_visit_handler **slot) {
@@ -49,13 +59,9 @@ static void hook(void *const *box, zkl_visit_handler **slot) {
 
 int zkl_lua_visit_calls(lua_State *L) {
     static const zkl_call calls[] = {
-        {"ended", (void (*)(void))ended},
-        {"announce", (void (*)(void))announce},
-        {"lend", (void (*)(void))lend},
-        {"renew", (void (*)(void))renew},
-        {"hook", (void (*)(void))hook},
-        {"finish", (void (*)(void))zkl_visit_end},
-        {NULL, NULL},
+        {"ended", (void (*)(void))ended}, {"announce", (void (*)(void))announce},
+        {"lend", (void (*)(void))lend},   {"renew", (void (*)(void))renew},
+        {"hook", (void (*)(void))hook},   {NULL, NULL},
     };
     zkl_push_calls(L, calls);
     return 1;

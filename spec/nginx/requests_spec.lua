@@ -307,6 +307,33 @@ describe("inside nginx", function()
         assert.same({}, web:errors())
       end)
 
+      it("gives back what it held when it ends, also after errors into the first calls of others", function()
+        start_one([[
+          location /interrupted { content_by_lua_block {
+            local visits, raising_hook = client.host.visits, require "spec.support.raising_hook"
+            local raised = raising_hook.call("openresty/visits.lua", tonumber(ngx.var.arg_n), visits.here, visits)
+            ngx.print(raised and "raised " or "done ", client:mutex("@path@/next"):acquire(60) ~= nil)
+          } }
+          location /part { content_by_lua_block { assert(client:mutex("@path@"):acquire(60)) } }
+          location /main { content_by_lua_block {
+            local lock, answer = client:mutex("@path@"), ngx.location.capture("/interrupted?n=" .. ngx.var.arg_n)
+            ngx.location.capture("/part")
+            ngx.print(answer.body, " ", lock:acquire(0) and lock:release())
+          } }
+        ]], { package_path = 'lua_package_path "@tree@/?.lua;@tree@/lua/?.lua;@tree@/lua/?/init.lua;;";' })
+        local n, body = 0
+        repeat
+          n = n + 1
+          -- Each request then begins where a former one was that has ended well.
+          assert.same({ 200, "done true true" }, { web:get("/main?n=" .. math.huge) })
+          body = select(2, web:get("/main?n=" .. n))
+          assert.truthy(body:find(" true true$"), ("%d: %s"):format(n, body))
+        until body:find "done"
+        assert.is_true(n > 50)
+        nginx.await_end(web:reload()) -- nobody is left to stay for
+        assert.same({}, web:errors())
+      end)
+
       for name, abandoned in pairs { ["/authorized"] = 1, ["/included"] = 1 } do
         it("gives back what it held when it ends: of " .. name, function()
           start_one(PARTS)

@@ -11,14 +11,7 @@ local flat = require "zklock.base.flat"
 local ownership = require "zklock.owners.owner"
 local subrequests = require "zklock.openresty.subrequests"
 
-ffi.cdef [[
-  typedef struct zkl_ngx_cleanup {
-    uintptr_t handler; /* LuaJIT compiles no store of a function pointer */
-    void *data;
-    struct zkl_ngx_cleanup *next;
-  } zkl_ngx_cleanup;
-  zkl_ngx_cleanup *ngx_http_cleanup_add(void *r, size_t size);
-]]
+ffi.cdef "void *ngx_http_cleanup_add(void *r, size_t size);"
 
 -- Created once: LuaJIT keeps each function type that it parses for ever, and has room for 65,536.
 local POINTER, ADDRESS = ffi.typeof("void *"), ffi.typeof("uintptr_t")
@@ -26,9 +19,8 @@ local POINTER, ADDRESS = ffi.typeof("void *"), ffi.typeof("uintptr_t")
 local calls = core.visit_calls()
 local has_ended = ffi.cast("int (*)(void *)", calls.ended)
 local announce = ffi.cast("void (*)(void *, bool)", calls.announce)
-local lend = ffi.cast("void *(*)(void *)", calls.lend)
-local renew = ffi.cast("void *(*)(void *)", calls.renew)
-local HANDLER = ffi.cast(ADDRESS, ffi.cast(POINTER, calls.finish))
+local lend = ffi.cast("void (*)(void *, void *)", calls.lend)
+local renew = ffi.cast("int (*)(void *, void *)", calls.renew)
 
 local relay_calls = core.relay_calls()
 local STATE = ffi.cast(POINTER, relay_calls.state)
@@ -78,7 +70,7 @@ Visits.__index = Visits
 function Visits.new(client, on_second, on_begin)
   local back = setmetatable({ client }, { __mode = "v" })
   return flat(Visits, { back = back, native = client.native, on_second = on_second, on_begin = on_begin, list = {},
-    count = 0, most = KEPT_LEAST, announces_all = true, seen = 0, guests = 0, parts = {}, part_count = 0, threaded = {},
+    count = 0, most = KEPT_LEAST, announces_all = true, seen = 0, parts = {}, threaded = {},
     ours = setmetatable({}, { __mode = "v" }) })
 end
 
@@ -99,7 +91,10 @@ end
 --- True if no request is left but our own timers.
 function Visits:is_empty()
   forget_ended(self)
-  return self.guests == 0
+  for _, visit in each(self.list) do
+    if visit.is_guest then return false end
+  end
+  return true
 end
 
 --- all: the end of each request posts an event from now on; false: only of those that have something
@@ -169,8 +164,7 @@ local function attend(visits, subject, request)
   subrequests.learn(request)
   local client = visits.back[1]
   local native = assert(visits.native:visit(client and client.dispatcher:enter(subject) or NOBODY))
-  local cleanup = add_cleanup(request)
-  cleanup.data, cleanup.handler = lend(native), HANDLER
+  lend(native, add_cleanup(request))
   return native
 end
 
@@ -208,12 +202,8 @@ end
 --- The visit of the former request at this address, which has ended, used again for this one.
 local function renewed(visit, request)
   if not visit then return nil end
-  local cleanup = add_cleanup(request)
-  local data = renew(visit.native)
-  if data == nil then return nil end
-  cleanup.data, cleanup.handler = data, HANDLER
-  visit.is_over = false
-  return visit
+  visit.is_over = false -- first: an error may be raised after each instruction
+  return renew(visit.native, add_cleanup(request)) ~= 0 and visit or nil
 end
 
 local function begin(visits, address, request)
@@ -221,12 +211,9 @@ local function begin(visits, address, request)
   Visit.settle(visit, false)
   if subrequests.is_one(request) then
     visits.parts[visit] = true
-    visits.part_count = visits.part_count + 1
     subrequests.follow(visit.native, request)
   end
-  if not is_ours(visits, address) then
-    visit.is_guest, visits.guests = true, visits.guests + 1
-  end
+  visit.is_guest = not is_ours(visits, address)
   if visits.seen < 2 and ngx.get_phase() ~= "timer" then
     visits.seen = visits.seen + 1
     if visits.seen == 2 then visits.on_second() end
@@ -251,7 +238,7 @@ local function end_parts(visits)
 end
 
 local function visit_of(visits, request)
-  if visits.part_count > 0 then end_parts(visits) end
+  if next(visits.parts) then end_parts(visits) end
   local address = address_of(request)
   return find(visits, address) or begin(visits, address, request)
 end
@@ -371,12 +358,7 @@ function Visit:finish()
   if own then own._visit = false end
   self.is_over = true
   self.phase, self.owner, self.owners, self.requests = false, false, false, false
-  if self.is_guest then
-    self.is_guest, visits.guests = false, visits.guests - 1
-  end
-  if visits.parts[self] then
-    visits.parts[self], visits.part_count = nil, visits.part_count - 1
-  end
+  if visits.parts[self] then visits.parts[self] = nil end
   if visits.threaded[self] then visits.threaded[self] = nil end
 end
 
