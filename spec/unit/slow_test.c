@@ -45,6 +45,14 @@ static fake_caller *waiter(void) {
     return c;
 }
 
+static void becomes_slow(const fake_caller *c) {
+    fake_settle_all(zk);
+    CHECK(fake_waits(c));
+    begin_slow(c, AFTER);
+    fake_wait(zk, AFTER);
+    fake_settle_all(zk);
+}
+
 /* Of a first node, and where somebody holds with it. */
 static void check_warned_at(const char *file, int line, unsigned count, const char *why,
                             const char *node) {
@@ -491,12 +499,7 @@ static void of_a_multilock_it_is_the_one_that_it_waits_for(void) {
     fake_directory(zk, LINE);
     const fake_caller *holder = fake_join(two, both[1], 1e12);
     fake_settle_all(zk);
-    fake_caller *c = fake_join_all(one, both, 2, 1e12);
-    fake_settle_all(zk);
-    CHECK(fake_waits(c));
-    begin_slow(c, AFTER);
-    fake_wait(zk, AFTER);
-    fake_settle_all(zk);
+    becomes_slow(fake_join_all(one, both, 2, 1e12));
     CHECK_WARNED(1, "db7:4242 holds", fake_node_of(holder));
     CHECK_TEXT(warned.path, both[1]);
 }
@@ -506,12 +509,7 @@ static void of_a_semaphore_it_is_the_one_that_the_caller_gave(void) {
     fake_directory(zk, LINE "/leases");
     fake_lease(two, LINE, 1, 1);
     fake_settle_all(zk);
-    fake_caller *c = fake_lease(one, LINE, 1, 1);
-    fake_settle_all(zk);
-    CHECK(fake_waits(c));
-    begin_slow(c, AFTER);
-    fake_wait(zk, AFTER);
-    fake_settle_all(zk);
+    becomes_slow(fake_lease(one, LINE, 1, 1));
     CHECK_INT(warned.count, 1);
     CHECK_TEXT(warned.path, LINE);
     CHECK(strstr(warned.why, "db7:4242 holds") != NULL);
@@ -540,12 +538,7 @@ static void of_a_semaphore_a_stray_lock_among_the_leases_does_not_hold(void) {
 static void of_a_semaphore_the_one_with_the_gate_holds_until_it_has_passed(void) {
     const fake_caller *inside = fake_join(two, LINE "/locks", 5);
     fake_settle_all(zk);
-    fake_caller *c = fake_lease(one, LINE, 1, 1);
-    fake_settle_all(zk);
-    CHECK(fake_waits(c));
-    begin_slow(c, AFTER);
-    fake_wait(zk, AFTER);
-    fake_settle_all(zk);
+    becomes_slow(fake_lease(one, LINE, 1, 1));
     CHECK_WARNED(1, "db7:4242 holds", fake_node_of(inside));
     CHECK_TEXT(warned.path, LINE);
 }
