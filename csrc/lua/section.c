@@ -127,15 +127,18 @@ static int resume(lua_State *thread, lua_State *from, int args) {
     return status;
 }
 
-/* core.resume(coroutine, step, a, b, ...) -> true, or false and the error: calls step(a, b) quietly
- * and, if that is true, resumes the suspended coroutine with the other arguments. No hook runs in
- * between, not even a call hook. */
+/* core.resume(coroutine, step, failed, a, b, ...) -> true; or false, the error, and the result of
+ * failed(a, b, coroutine) if there is such a function: calls step(a, b) quietly and, if that is
+ * true, resumes the suspended coroutine with the other arguments. No hook runs before it, not even
+ * a call hook; nor, after an error, before `failed`, which also runs quietly. */
 static int section_resume(lua_State *L) {
-    lua_State *thread = lua_tothread(L, 1);
-    luaL_argcheck(L, thread, 1, "coroutine expected");
-    for (int arg = 2; arg <= 4; arg++)
-        lua_pushvalue(L, arg);
-    const int args = lua_gettop(L) - 7;
+    enum { THREAD = 1, STEP, FAILED, A, B };
+    lua_State *thread = lua_tothread(L, THREAD);
+    luaL_argcheck(L, thread, THREAD, "coroutine expected");
+    lua_pushvalue(L, STEP);
+    lua_pushvalue(L, A);
+    lua_pushvalue(L, B);
+    const int args = lua_gettop(L) - 3 - B;
     if (!lua_checkstack(thread, args))
         return luaL_error(L, "too many arguments");
     call_quietly(L, 2, 1);
@@ -144,11 +147,20 @@ static int section_resume(lua_State *L) {
     if (goes_on)
         lua_xmove(L, thread, args);
     const int status = goes_on ? resume(thread, L, args) : 0;
-    lua_pushboolean(L, status == 0 || status == LUA_YIELD);
-    if (status == 0 || status == LUA_YIELD)
+    const bool is_well = status == 0 || status == LUA_YIELD;
+    lua_settop(L, B);
+    lua_pushboolean(L, is_well);
+    if (is_well)
         return 1;
     lua_xmove(thread, L, 1);
-    return 2;
+    if (!lua_toboolean(L, FAILED))
+        return 2;
+    lua_pushvalue(L, FAILED);
+    lua_pushvalue(L, A);
+    lua_pushvalue(L, B);
+    lua_pushvalue(L, THREAD);
+    call_quietly(L, 3, 1);
+    return 3;
 }
 
 /* A section nests a few calls; finalizers may run in it. */

@@ -408,6 +408,43 @@ describe("a hook that uses the client", function()
     assert.is_true(n > 20)
   end)
 
+  it("loses no callback to two errors in a row", function()
+    local create, n, raised = coroutine.create, 0
+    finally(function() coroutine.create = create end) -- luacheck: ignore 122
+    local compile = interpreted()
+    repeat
+      n, raised = n + 1, false
+      local called, left, thread = 0, n + 1, nil
+      --- The first comes before the callback's function has begun, and the second n instructions later.
+      local function hook()
+        if debug.getinfo(2, "S").source:sub(-#"run/callbacks.lua") ~= "run/callbacks.lua" or not thread or
+          left == n + 1 and coroutine.running() ~= thread then return end
+        left = left - 1
+        if left == 0 then
+          debug.sethook()
+          raised = true
+        end
+        if left == 0 or left == n then error(raising_hook.TEXT, 0) end
+      end
+      function coroutine.create(fn) -- luacheck: ignore 122
+        coroutine.create = create -- luacheck: ignore 122
+        thread = create(fn)
+        debug.sethook(thread, hook, "", 1)
+        return thread
+      end
+      client:spawn(function() called = called + 1 end)
+      pcall(function()
+        debug.sethook(hook, "", 1)
+        client:poll()
+      end)
+      debug.sethook()
+      repeat until client:poll() == 0
+      assert.equal(1, called, n)
+    until not raised
+    compile()
+    assert.is_true(n > 3)
+  end)
+
   it("calls a callback once if it polls as that begins", function()
     local n, came = 0
     repeat

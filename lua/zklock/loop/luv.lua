@@ -101,7 +101,7 @@ local function resume_all()
   while waiter and waiter._number <= last do
     local thread = waiter.thread
     if thread and coroutine.status(thread) == "suspended" then
-      ended(thread, core.resume(thread, woken.remove, woken, waiter))
+      ended(thread, core.resume(thread, woken.remove, false, woken, waiter))
     else
       woken:remove(waiter)
       leave(waiter)

@@ -200,22 +200,28 @@ local function spawn(self, call)
   return false
 end
 
+--- An error has ended the callback's coroutine. If the callback has not begun, it comes first in the next turn.
+---@return boolean begun
+local function settle(self, call, thread)
+  if core.has_begun(thread, body, call.fn) then
+    self.unsure = self.unsure or call.failed ~= false -- the next lines may raise
+    return true
+  end
+  call.begun, self.begun = false, self.begun - 1
+  self.fifo:put_back(call)
+  return false
+end
+
 --- Begins the call in a coroutine of our own.
 local function start(self, call)
   local thread = coroutine.create(body)
   self.waits:adopt(thread, call.keep)
   local former = go_in(thread)
-  local ok, err = core.resume(thread, take_out, self, call, call.fn, unpack(call, 1, call.count))
+  local ok, err, begun = core.resume(thread, take_out, settle, self, call, call.fn, unpack(call, 1, call.count))
   go_out(former)
-  if ok then return self.fifo:forget(call) end
-  self.unsure = self.unsure or call.failed ~= false -- the next lines may raise
-  if core.has_begun(thread, body, call.fn) then
-    self.fifo:forget(call)
-    return fail(self, call, errors.traceback(thread, err))
-  end
-  call.begun, self.begun = false, self.begun - 1
-  self.fifo:put_back(call) -- it comes first in the next turn
-  error(err, 0)
+  if not ok and not begun then error(err, 0) end
+  self.fifo:forget(call)
+  if not ok then fail(self, call, errors.traceback(thread, err)) end
 end
 
 --- Begins a call. If there is no memory for that, the call comes first in the next turn.

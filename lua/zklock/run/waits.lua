@@ -498,7 +498,7 @@ function Waits:continue(waiter)
   local thread, fifo = waiter._parked, self.fifo
   local waits = thread and self.parked[thread] == waiter and coroutine.status(thread) == "suspended"
   if not waits then return fifo:remove(waiter) end -- it was closed meanwhile
-  local ok, err = core.resume(thread, fifo.remove, fifo, waiter)
+  local ok, err = core.resume(thread, fifo.remove, false, fifo, waiter)
   if not ok then self.reporter:tell(errors.traceback(thread, err)) end
 end
 
