@@ -106,6 +106,8 @@ void zkl_open_notifier(lua_State *L);
 void zkl_open_visit(lua_State *L);
 /* True if resume is known to run the coroutine. */
 bool zkl_is_run_by_resume(lua_State *thread);
+/* The script's hook, if there is one, waits for so many instructions of this thread. */
+void zkl_delay_hook(lua_State *L, int instructions);
 /* These add their functions to the table on top of the stack. */
 void zkl_open_thread(lua_State *L);
 void zkl_open_section(lua_State *L);

@@ -120,7 +120,8 @@ static void forget(lua_State *L, int count) {
     }
 }
 
-/* fifo:begin(call) -> its arguments, which the call forgets: it has begun */
+/* fifo:begin(call) -> its arguments, which the call forgets: it has begun. The caller's next
+ * instruction calls its function, and no hook comes before that. */
 static int fifo_begin(lua_State *L) {
     lua_settop(L, ENTRY);
     const int count = count_of(L);
@@ -130,6 +131,7 @@ static int fifo_begin(lua_State *L) {
     for (int i = 1; i <= count; i++)
         lua_rawgeti(L, ENTRY, i);
     forget(L, count);
+    zkl_delay_hook(L, 1);
     return count;
 }
 

@@ -64,13 +64,13 @@ static int section_replace(lua_State *L) {
     return 1;
 }
 
-/* ---- a function that gives something to its caller ---- */
+/* ---- the script's hook waits for an instruction ---- */
 
 static const char waiting_key = 'w';
 
-/* The script's hook, while it waits for a function to return. One for all threads: the next
- * instruction puts it back, so two wait only if a host leaves a thread at that moment for another
- * one, or if a coroutine ends with the function. */
+/* The script's hook, while it waits. One for all threads: the next instruction puts it back, so two
+ * wait only if a host leaves a thread at that moment for another one, or if a coroutine ends with
+ * the function. */
 static script_hook *waiting_hook(lua_State *L) {
     lua_pushlightuserdata(L, (void *)&waiting_key);
     lua_rawget(L, LUA_REGISTRYINDEX);
@@ -83,6 +83,13 @@ static script_hook *waiting_hook(lua_State *L) {
 static void put_back(lua_State *L, lua_Debug *frame) {
     (void)frame;
     set_hook(L, *waiting_hook(L));
+}
+
+void zkl_delay_hook(lua_State *L, int instructions) {
+    if (lua_gethook(L) && lua_gethook(L) != put_back) {
+        *waiting_hook(L) = hook_of(L);
+        lua_sethook(L, put_back, LUA_MASKCOUNT, instructions);
+    }
 }
 
 /* The instructions until the caller's caller goes on. Up to 5.3 a tail call of a C function is
@@ -98,10 +105,7 @@ static void put_back(lua_State *L, lua_Debug *frame) {
  * function whose last step this is: `return hand_over(...)`. */
 static int section_hand_over(lua_State *L) {
     section_quietly(L);
-    if (lua_gethook(L) && lua_gethook(L) != put_back) {
-        *waiting_hook(L) = hook_of(L);
-        lua_sethook(L, put_back, LUA_MASKCOUNT, UNTIL_RETURNED);
-    }
+    zkl_delay_hook(L, UNTIL_RETURNED);
     return lua_gettop(L);
 }
 
