@@ -122,11 +122,11 @@ void zkl_open_often(lua_State *L);
  * be nil), has an event, or until the moment, or until a signal. The caller checks which. A signal
  * must get back to Lua, where its hook runs, also one that came just before the wait. */
 int zkl_lua_wait(lua_State *L);
-/* client:await(moment, others, tag, ending) -> as client:wait; and token, false, more, if the
- * oldest event is then the grant of this tag, which is taken; more: true if there are further
+/* client:await(moment, others, tag, ending) -> as client:wait; and token, now, if the oldest event
+ * is then the grant of this tag, which is taken; now: the moment, or nil if there are further
  * events. `ending`, perhaps nil: by tag, the holds that were released; if the event confirms one of
  * these releases, both are taken, and the wait goes on. While a hook is set events stay, for Lua
- * takes them without hooks. In a forked child, where nothing arrives: nil, true. */
+ * takes them without hooks. In a forked child, where nothing arrives: nil, nil, true. */
 int zkl_lua_await(lua_State *L);
 /* client:peek(handled) -> kind, tag, err, token, serial of the oldest event, which stays queued;
  * for "state" the state instead of the tag; nothing if there is no event. handled: the serial of
@@ -150,7 +150,7 @@ int zkl_lua_release(lua_State *L);
 /* The three joins of a contender take the options of the lock as named fields of the table
  * `settings`: max_hold, slow, max_waiting, stint with linger, permits. A field that is missing, or
  * nil, is an option that the lock does not have; with stint the caller shares a node
- * (fair = false).
+ * (fair = false). `false` instead of the table: none of these options.
  *
  * client:join(contender, path, tag, moment, once, settings, name, kind, at_once, under) -> true, or
  * nil, err; or, if `at_once` is true, true and the token of a lock that it already holds, of which

@@ -40,8 +40,10 @@ static int joined(lua_State *L, zkl_contender **place, zkl_status status,
 
 /* ---- settings ---- */
 
-/* false: the settings have no such field. */
+/* false: the settings have no such field, or there are none. */
 static bool get_number(lua_State *L, const char *name, lua_Number *number) {
+    if (!lua_istable(L, SETTINGS))
+        return false;
     lua_getfield(L, SETTINGS, name);
     const bool given = !lua_isnil(L, -1);
     if (given && !lua_isnumber(L, -1))
@@ -83,7 +85,8 @@ static uint32_t check_owner(lua_State *L) {
 }
 
 static zkl_terms check_terms(lua_State *L, zkl_kind kind) {
-    luaL_checktype(L, SETTINGS, LUA_TTABLE);
+    if (!lua_isboolean(L, SETTINGS) || lua_toboolean(L, SETTINGS))
+        luaL_checktype(L, SETTINGS, LUA_TTABLE);
     return (zkl_terms){
         .size = sizeof(zkl_terms),
         .kind = kind,

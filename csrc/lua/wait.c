@@ -111,8 +111,9 @@ int zkl_lua_await(lua_State *L) {
     zkl_event event;
     if (zkl_client_state(client) == ZKL_STATE_FORKED) {
         lua_pushnil(L);
+        lua_pushnil(L);
         lua_pushboolean(L, true);
-        return 2;
+        return 3;
     }
     bool any, taken;
     do {
@@ -130,7 +131,9 @@ int zkl_lua_await(lua_State *L) {
         return 0;
     zkl_forget(client, event.serial);
     zkl_push_token(L, event.token);
-    lua_pushboolean(L, false);
-    lua_pushboolean(L, zkl_peek(client, &event));
-    return 3;
+    if (zkl_peek(client, &event))
+        lua_pushnil(L);
+    else
+        lua_pushnumber(L, zkl_clock_seconds(zkl_now()));
+    return 2;
 }

@@ -149,24 +149,26 @@ end
 ---@return userdata? ticket as of `Hold:acquire`
 local function seek(lock, deadline, once, who, is_caller)
   local lock_path, client = lock.lock_path, lock.client
-  local unusable = client.waits:cannot_wait()
-  if unusable then return count_failure(lock, unusable, core.now()) end
   client.holds:sweep()
   if not is_caller then owner.look(who) end
-  local hold = LockPath.of(lock_path, who)
+  local hold, has_relatives = LockPath.of(lock_path, who), lock_path.has_relatives
+  if hold or has_relatives or client.loop.can_wait then -- otherwise the join answers
+    local unusable = client.waits:cannot_wait()
+    if unusable then return count_failure(lock, unusable, core.now()) end
+  end
   if hold and hold.state == "held" then
     local kept, err = await_validity(lock, hold, deadline)
     if kept or err then return kept, err end
   end
   if hold then client.lifetimes:reap(math.huge) else client.lifetimes:glance() end
-  LockPath.reap(lock_path)
+  if lock_path.holder or has_relatives then LockPath.reap(lock_path) end
   hold = hold and LockPath.of(lock_path, who)
   if hold then
     local err
     hold, err = await_other(lock, hold, deadline, once, who)
     if hold or err then return hold, err end
   end
-  local forbidden = LockPath.forbids(lock_path, who)
+  local forbidden = lock_path.has_relatives and LockPath.forbids(lock_path, who) -- a wait may have changed it
   if forbidden then return count_failure(lock, forbidden, core.now()) end
   local ticket, ok, err
   hold, ticket = Hold.new(lock_path, lock, who)

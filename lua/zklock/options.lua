@@ -100,8 +100,8 @@ local function check_place(given, settings, level)
 end
 
 --- The settings of a lock without options, and of one with `fair = false` alone: all such locks share
---- these tables, and nothing changes them.
-local USUAL, USUAL_PLACE = { fair = true }, { fair = false, linger = LINGER, stint = STINT }
+--- these tables, and nothing changes them. `usual`: the engine needs none of them.
+local USUAL, USUAL_PLACE = { fair = true, usual = true }, { fair = false, linger = LINGER, stint = STINT }
 
 --- The settings of a lock without options.
 options.usual = USUAL
@@ -154,7 +154,7 @@ end
 --- Checks the options of a lock. Nothing changes the result.
 ---@param kind string
 ---@return { fair: boolean, max_hold: number?, max_waiting: integer?, linger: number?, stint: number?,
----   slow: number? }
+---   slow: number?, usual: boolean? }
 ---@return boolean by_thread true: inside nginx, a call that names no owner belongs to its light
 ---  thread
 ---@return string? name

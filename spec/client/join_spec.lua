@@ -15,8 +15,11 @@ describe("the settings of a join", function()
     return err
   end
 
-  it("are a table #once", function()
+  it("are a table, or false for none #once", function()
     assert.matches("table expected, got nil", refusal(nil))
+    assert.matches("table expected, got boolean", refusal(true))
+    local native = here:connect().native
+    assert.is_true(native:join(native:contender(), here.path, 1, math.huge, false, false, 0, 0, "lock"))
   end)
 
   it("name the field whose value has a wrong type, and the value's type #once", function()

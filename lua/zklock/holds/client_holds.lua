@@ -73,10 +73,11 @@ local function set_alarm(self)
 end
 
 --- A call has seen that its wait for the hold has ended, and is about to receive it.
-function ClientHolds:expect(hold)
+---@param now number? if it is known: LuaJIT compiles no question for it
+function ClientHolds:expect(hold, now)
   local count = self.count + 1
   if self.client.loop.watch then set_alarm(self) end
-  self.granted[count], self.moments[count] = hold, core.now()
+  self.granted[count], self.moments[count] = hold, now or core.now()
   self.count = count -- last: after an error the next hold takes that place
 end
 

@@ -115,20 +115,23 @@ local function join_for_caller(self, deadline, once, caller)
 end
 
 --- Waits until the hold no longer waits: the engine ends the wait, at `due`.
-local function await_engine(self, due)
+---@return number? now as far as it is known
+local function await_engine(self, due, caller)
   local waits = self.lock_path.client.waits
-  if waits:await(self) then return end
+  local waited, now = waits:await(self, caller or self.whose[1])
+  if waited then return now end
   local waiter = Waits.new_waiter(nil, due)
   self.joiner = waiter
   if self.state ~= "waiting" then waiter.done = true end -- a finalizer or a hook has ended the wait
   waits:wait(waiter)
+  return nil
 end
 
 local function join_and_wait(self, deadline, once, caller)
-  local err = quietly(join_for_caller, self, deadline, once, caller)
-  if not err and self.state == "waiting" then await_engine(self, not once and deadline or nil) end
+  local err, now = quietly(join_for_caller, self, deadline, once, caller), nil
+  if not err and self.state == "waiting" then now = await_engine(self, not once and deadline or nil, caller) end
   if self.joiner then self.joiner = false end
-  if self.state == "held" then self.lock_path.client.holds:expect(self) end
+  if self.state == "held" then self.lock_path.client.holds:expect(self, now) end
   return err
 end
 

@@ -9,9 +9,10 @@ local NO_OWNER = 0
 
 local function enter_line(hold, deadline, once, at_once)
   local lock_path, listener, who = hold.lock_path, hold.listener, hold.whose[1]
-  local under = lock_path.write and lock_path:under(who) or nil
-  return lock_path.client.native:join(hold.contender, lock_path.path, hold.tag, deadline, once, lock_path.settings,
-    listener.label, owner.number(who), lock_path.node, at_once, under, listener.is_job)
+  local under, settings = lock_path.write and lock_path:under(who) or nil, lock_path.settings
+  return lock_path.client.native:join(hold.contender, lock_path.path, hold.tag, deadline, once,
+    not settings.usual and settings, listener.label, owner.number(who), lock_path.node, at_once, under,
+    listener.is_job)
 end
 
 local function enter_lines(hold, deadline, once)

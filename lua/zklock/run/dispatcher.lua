@@ -305,24 +305,27 @@ end
 --- In plain Lua: turns until the hold waits no longer, or in a forked child, where nothing arrives. Most often its
 --- grant is the first event, but for the end of the release before.
 ---@param hold zklock.Hold
+---@return number? now unless anything but the grant has come
 function Dispatcher:await(hold)
-  local is_first = true
+  local is_first, now = true, nil
   if has_work(self) then self:turn() end
   while hold.state == "waiting" do
     local moment, natives = self:prepare_sleep(math.huge, is_first)
-    local token, is_forked, more
+    local token, is_forked
     if hold.state == "waiting" then -- what the preparation has queued needs a turn, of which no event tells
-      token, is_forked, more = self.native:await(moment, natives, hold.tag, not has_work(self) and self.ending or nil)
+      token, now, is_forked = self.native:await(moment, natives, hold.tag, not has_work(self) and self.ending or nil)
     end
-    if is_forked then return end
+    if is_forked then return nil end
     if token then hold:event("granted", nil, token) end
-    if more or not token then
+    if not now then
       take(self)
       if has_work(self) then self:turn() end
     end
     is_first = false
   end
-  if self.waits.fifo.tail then self:turn() end -- callbacks that have waited for the same
+  if not self.waits.fifo.tail then return now end
+  self:turn() -- callbacks that have waited for the same
+  return nil
 end
 
 -- Compiled code does not check for the hook that Ctrl-C sets.

@@ -296,15 +296,16 @@ function Waits:wait(waiter)
 end
 
 --- In plain Lua: waits, without a waiter, until the hold waits no longer.
+---@param here any the owner of a call that names none
 ---@return boolean waited false: here only a waiter can wait
-function Waits:await(hold)
-  if not self.blocks then return false end
-  local beginning, here = self.beginning, coroutine.running() or owner.main
-  if made[here] then return false end
+---@return number? now as far as it is known
+function Waits:await(hold, here)
+  if not self.blocks or made[here] then return false end
+  local beginning = self.beginning
   beginning[1] = here
-  self.client.dispatcher:await(hold)
+  local now = self.client.dispatcher:await(hold)
   beginning[1] = false
-  return true
+  return true, now
 end
 
 --- The same for a wait with no other owner: an error that is raised into it leaves nothing behind.
@@ -349,7 +350,7 @@ end
 --- between. The coroutine must sleep before another one wakes it.
 function Waits:is_beginning()
   local beginner = self.beginning[1]
-  return beginner and rawequal(beginner, coroutine.running() or owner.main) or false
+  return beginner and rawequal(owner.named(beginner), owner.current()) or false
 end
 
 --- The next turn resumes a coroutine that is parked here.
