@@ -52,6 +52,13 @@ describe("the end of a client", function()
       assert.same({}, tree:children(path .. "/more"))
     end)
 
+    it("is the answer to an owner whose acquire would be a deadlock before", function()
+      local both = client:rwlock(path)
+      assert(both.read:acquire(PATIENCE))
+      assert.is_true(client:close())
+      assert.same({ nil, "closed" }, { both.write:acquire(0) })
+    end)
+
     it("ends the session", function()
       local id = client:session_id()
       assert.is_truthy(zk:four_letter("dump"):find(id, 1, true))
