@@ -2,6 +2,7 @@
 --- The cost of an uncontended lock, counted: how many owners the client checks, and how much it allocates.
 
 local fixture = require "spec.support.fixture"
+local Waits = require "zklock.run.waits"
 local owner = require "zklock.owners.owner"
 
 local PATIENCE = require("spec.support.wait").PATIENCE
@@ -124,5 +125,24 @@ describe("a lock that is taken again and again", function()
     local bytes = bytes_of(requests(client, here.path, 1))
     assert.is_true(bytes < 6100, bytes .. " bytes")
     assert.is_true(count(client.dispatcher.ending) < 4, "each grant comes behind the end of the release before")
+  end)
+end)
+
+describe("a waiter", function()
+  after_each(function() collectgarbage("restart") end)
+
+  --- What a field allocates that an adapter adds.
+  local function bytes_of_field(field)
+    local waiter = Waits.new_waiter(1, 2)
+    collectgarbage()
+    collectgarbage("stop")
+    local before = collectgarbage("count")
+    waiter[field] = true
+    return collectgarbage("count") - before
+  end
+
+  it("has room for what nginx or luv adds #once", function()
+    assert.equal(0, bytes_of_field "semaphore")
+    assert.equal(0, bytes_of_field "timer")
   end)
 end)

@@ -60,8 +60,10 @@ end
 local function forget(waiter)
   waiting:remove(waiter)
   local timer = waiter.timer
-  waiter.thread, waiter.timer = false, false -- first: after an error this is called again
-  if timer then put_back(timer) end
+  waiter.thread = false -- first: after an error this is called again
+  if not timer then return end
+  waiter.timer = false
+  put_back(timer)
 end
 
 --- The waiter no longer waits here.

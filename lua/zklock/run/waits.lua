@@ -39,8 +39,9 @@ local made = setmetatable({}, WEAK_KEYS)
 ---@field is_asleep boolean whether it sleeps
 ---@field timer any ends the sleep in time
 ---@field private _place integer|false of a bag that the adapter may have
--- nginx adds its semaphore later: a table of 16 fields takes half the memory of one of 17.
-local Waiter = { semaphore = false, parks = false }
+-- A table of 16 fields takes half the memory of one of 17, and nginx adds its semaphore, luv its timer. In LuaJIT a
+-- deadline that is nil takes the room of a field, too.
+local Waiter = { semaphore = false, timer = false, parks = false }
 Waiter.__index = Waiter
 
 --- How long it may still wait.
@@ -103,9 +104,8 @@ end
 ---@return zklock.Waiter
 function Waits.new_waiter(deadline, due)
   return setmetatable({ deadline = deadline ~= math.huge and deadline or nil, due = due or false, done = false,
-    thread = false, is_asleep = false, timer = false, told = false, _parked = false,
-    _waits = false, _woken = false, _next = false, _number = 0, _place = false, _heap = false, _rank = false,
-    _moment = 0 }, Waiter)
+    thread = false, is_asleep = false, told = false, _parked = false, _waits = false, _woken = false, _next = false,
+    _number = 0, _place = false, _heap = false, _rank = false, _moment = 0 }, Waiter)
 end
 
 --- A waiter of a function that sleeps under its hold. It is parked in plain Lua 5.1, too, because such
