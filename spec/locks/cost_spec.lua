@@ -131,8 +131,8 @@ end)
 describe("a waiter", function()
   after_each(function() collectgarbage("restart") end)
 
-  --- What a field allocates that an adapter adds.
-  local function bytes_of_field(field)
+  --- The kilobytes that a waiter allocates for a field that an adapter adds.
+  local function size_of_field(field)
     local waiter = Waits.new_waiter(1, 2)
     collectgarbage()
     collectgarbage("stop")
@@ -142,7 +142,7 @@ describe("a waiter", function()
   end
 
   it("has room for what nginx or luv adds #once", function()
-    assert.equal(0, bytes_of_field "semaphore")
-    assert.equal(0, bytes_of_field "timer")
+    assert.equal(0, size_of_field "semaphore")
+    assert.equal(0, size_of_field "timer")
   end)
 end)
