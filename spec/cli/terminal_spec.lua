@@ -115,9 +115,11 @@ describe("on a terminal zklock run #once", function()
       local length = shell == "bash" and " for longer than a session" or ""
 
       it("keeps the lock while Ctrl-Z stops the command" .. length .. ", and goes on with fg", function()
-        local seen = folder.file("seen", "")
-        tty:enter(run(("--session 10 %s -- sh -c 'echo up; cat %s; read line; echo got $line; exit 4'"):format(
-          here.path, seen)))
+        -- The shell's prompt may come before the signal has reached all of the command: then a `read` there would
+        -- get the first letter of what is typed here.
+        local go = folder.file("go", "")
+        tty:enter(run(("--session 10 %s -- sh -c 'echo up; until [ -s %s ]; do sleep 0.05; done; read line; "
+          .. "echo got $line; exit 4'"):format(here.path, go)))
         tty:await("\r\nup\r\n")
         tty:control("z")
         tty:await_prompt()
@@ -130,6 +132,9 @@ describe("on a terminal zklock run #once", function()
         assert.equal(node, here:nodes()[1])
         tty:enter("fg")
         tty:await("zklock run")
+        local file = assert(io.open(go, "w"))
+        file:write("now")
+        file:close()
         tty:enter("hello")
         tty:await("got hello\r\n")
         tty:await_prompt()
