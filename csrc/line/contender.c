@@ -464,8 +464,11 @@ void zkl_contender_drop(zkl_contender *c) {
         free_at_end_of_step(c);
 }
 
+/* The hold is read last: if it is still there, so is the session that vouches for it. Otherwise a
+ * thread that stands still in between could join a hold that is lost by then to what a later
+ * session vouches for. */
 zkl_nanos zkl_contender_valid_until(const zkl_contender *c) {
-    const zkl_nanos hold_until = c->hold_until, valid_until = c->context->valid_until;
+    const zkl_nanos valid_until = c->context->valid_until, hold_until = c->hold_until;
     return hold_until < valid_until ? hold_until : valid_until;
 }
 

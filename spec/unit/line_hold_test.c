@@ -2,6 +2,9 @@
 /* How long a hold may last: max_hold ends it, whatever the host does. */
 #include "fake_world.h"
 
+#include <signal.h>
+#include <sys/mman.h>
+
 static fake_caller *hold_for(double seconds) {
     fake_caller *p = fake_join_for(one, LINE, seconds);
     fake_settle(one);
@@ -81,6 +84,33 @@ static void validity_is_never_more_than_what_is_left(void) {
 static void nor_more_than_the_servers_vouch_for(void) {
     fake_caller *p = hold_for(1000);
     CHECK_INT(validity(p), one->context.valid_until - fake_now);
+}
+
+static zkl_contender read_late;
+static zkl_context *vouching; /* in a page of its own */
+
+static void another_session_begins(int signal) {
+    (void)signal;
+    mprotect(vouching, sizeof *vouching, PROT_READ | PROT_WRITE);
+    read_late.hold_until = 0;
+    vouching->valid_until = 2;
+}
+
+/* The host reads without the mutex. Until the page may be read, its thread stands still there. */
+static void nor_does_a_later_session_vouch_for_it(void) {
+    const struct sigaction meanwhile = {.sa_handler = another_session_begins};
+    struct sigaction before;
+    vouching =
+        mmap(NULL, sizeof *vouching, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(vouching != MAP_FAILED);
+    read_late.context = vouching;
+    read_late.hold_until = ZKL_NEVER;
+    vouching->valid_until = 1;
+    sigaction(SIGSEGV, &meanwhile, &before);
+    mprotect(vouching, sizeof *vouching, PROT_NONE);
+    CHECK_INT(zkl_contender_valid_until(&read_late), 0);
+    sigaction(SIGSEGV, &before, NULL);
+    munmap(vouching, sizeof *vouching);
 }
 
 static void a_hold_shorter_than_the_watch_is_over_in_time(void) {
@@ -253,6 +283,7 @@ int main(int argc, char **argv) {
         {"the host gets a revocation and then a loss", asked_for_it_and_lost_the_host_hears_both},
         {"validity is at most the rest of max_hold", validity_is_never_more_than_what_is_left},
         {"validity is at most what the servers vouch for", nor_more_than_the_servers_vouch_for},
+        {"a later session gives a lost hold no validity", nor_does_a_later_session_vouch_for_it},
         {"a hold shorter than the delay of its watch ends in time",
          a_hold_shorter_than_the_watch_is_over_in_time},
         {"max_hold counts from the grant", the_time_is_counted_from_the_grant},
