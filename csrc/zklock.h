@@ -462,8 +462,8 @@ ZKL_API zkl_query *zkl_query_participants(zkl_client *client, const char *path, 
                                           uint64_t tag, zkl_nanos deadline, bool once);
 
 /* Asks the holders to give it back. ZKL_OK: zkl_revoked returns how many there were.
- * ZKL_BAD_ARGUMENT: the path is not that of a lock (zkl_path_is_lock). The other answers are those
- * of zkl_query_participants. */
+ * ZKL_BAD_ARGUMENT: the path is not that of a lock (zkl_path_is_lock); of leases: it is not valid,
+ * or the servers' own. The other answers are those of zkl_query_participants. */
 ZKL_API zkl_query *zkl_query_revoke(zkl_client *client, const char *path, bool leases, uint64_t tag,
                                     zkl_nanos deadline, bool once);
 /* Does a node with this fencing token hold at `path`, at a moment not before the call? For mutexes,

@@ -11,7 +11,7 @@
 #include "query/audit.h"
 #include "query/listing.h"
 #include "query/query.h"
-#include "zklock.h"
+#include "zklock_host.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,17 +64,23 @@ zkl_query *zkl_query_front(zkl_contender *contender, uint64_t tag, zkl_nanos dea
     return ask_about(contender, ZKL_QUERY_FRONT, tag, deadline);
 }
 
+/* The leases of a semaphore are below its path, which may be as long as that of any lock. */
+static bool is_sound(zkl_query_kind asked, const char *path, bool leases) {
+    if (asked != ZKL_QUERY_REVOKE)
+        return zkl_path_is_valid(path);
+    return leases ? zkl_path_is_valid(path) && !zkl_path_is_reserved(path) : zkl_path_is_lock(path);
+}
+
 static zkl_query *ask_at(zkl_client *client, zkl_query_kind asked, const char *path, bool leases,
                          uint64_t tag, zkl_nanos deadline, bool once) {
     const bool revokes = asked == ZKL_QUERY_REVOKE;
-    const bool sound = revokes ? zkl_path_is_lock(path) : zkl_path_is_valid(path);
     char *full = zkl_client_full_path(client, path);
     zkl_query *query = full ? make(client, asked, tag) : NULL;
     if (query) {
         zkl_listing *listing = &query->listing;
         query->ask.once = listing->once = once;
         listing->scope = revokes ? ZKL_LISTING_NAMES : ZKL_LISTING_NODES;
-        if (!sound)
+        if (!is_sound(asked, path, leases))
             listing->status = ZKL_BAD_ARGUMENT;
         else if (strlen(full) > ZKL_WIRE_MOST)
             listing->status = ZKL_TOO_BIG;

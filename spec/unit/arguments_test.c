@@ -558,14 +558,30 @@ static zkl_status answered(zkl_query *query) {
     return status;
 }
 
+static zkl_status revoke_at(const char *path, bool leases) {
+    return answered(zkl_query_revoke(&client, path, leases, TAG, ZKL_NEVER, false));
+}
+
 static void only_the_holders_of_a_lock_are_asked_to_release(void) {
     for (size_t i = 0; i < NO_LOCKS; i++) {
         check_note("path: %s", no_locks[i]);
-        CHECK_INT(answered(zkl_query_revoke(&client, no_locks[i], false, TAG, ZKL_NEVER, false)),
-                  ZKL_BAD_ARGUMENT);
+        CHECK_INT(revoke_at(no_locks[i], false), ZKL_BAD_ARGUMENT);
     }
-    CHECK_INT(answered(zkl_query_revoke(&client, "/a", false, TAG, ZKL_NEVER, false)), ZKL_OK);
+    CHECK_INT(revoke_at("/a", false), ZKL_OK);
     CHECK_INT(answered(zkl_query_participants(&client, "/", false, TAG, ZKL_NEVER, false)), ZKL_OK);
+}
+
+static void all_semaphores_that_there_can_be_are_revoked(void) {
+    const size_t lengths[][2] = {{4096, 100}, {256, 1}};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        char leases[5000];
+        snprintf(leases, sizeof leases, "%s/leases", long_path(lengths[i][0], lengths[i][1]));
+        CHECK(!zkl_path_is_lock(leases));
+        CHECK_INT(revoke_at(leases, false), ZKL_BAD_ARGUMENT);
+        CHECK_INT(revoke_at(leases, true), ZKL_OK);
+    }
+    CHECK_INT(revoke_at("/a//leases", true), ZKL_BAD_ARGUMENT);
+    CHECK_INT(revoke_at("/zookeeper/leases", true), ZKL_BAD_ARGUMENT);
 }
 
 /* Servers would hang up, at each try. */
@@ -737,6 +753,8 @@ static const check_case cases[] = {
     {"the nodes of the servers are read-only", the_nodes_of_the_servers_are_read_only},
     {"only the holders of a lock are asked to release",
      only_the_holders_of_a_lock_are_asked_to_release},
+    {"the leases of every possible semaphore can be revoked",
+     all_semaphores_that_there_can_be_are_revoked},
     {"no struct is without a size", no_struct_is_without_a_size},
     {"an older struct has the defaults of later fields",
      an_older_struct_has_the_defaults_of_later_fields},
