@@ -523,7 +523,8 @@ typedef struct zkl_op {
     size_t length;    /* bytes of it */
     int32_t version;  /* SET, DELETE, CHECK; -1: any */
     /* CREATE: `container` neither with `ephemeral` nor with `sequential`; `container` and `parents`
-     * not among several; `parents` makes missing parents */
+     * not among several; `parents` makes missing parents, each by a request, of a path that is no
+     * longer than a lock's may be */
     bool ephemeral, sequential, container, parents;
     bool own_acl; /* CREATE: `acl` counts, otherwise the client's */
     zkl_acl acl;

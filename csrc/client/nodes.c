@@ -20,10 +20,14 @@ static char *path_of(const zkl_client *client, const zkl_op *op) {
                     : zkl_client_node_path(client, op->path);
 }
 
+/* Each missing parent is a request with a path of its own: for a path without a bound they could
+ * take more memory than the client and the servers have. */
 static bool is_sensible_create(const zkl_op *op, bool several) {
     if (op->container && (op->ephemeral || op->sequential))
         return false;
     if (several && (op->container || op->parents))
+        return false;
+    if (op->parents && zkl_path_problem(op->path, "", ZKL_PATH_WRITE))
         return false;
     return !op->own_acl || (size_t)op->acl <= ZKL_ACL_READ;
 }

@@ -526,6 +526,20 @@ static void containers_and_parents_are_not_created_among_several(void) {
     CHECK_INT(ask(&op), ZKL_OK);
 }
 
+/* Of a path of 800,000 bytes the parents' paths would have 160 GB. */
+static void parents_are_made_for_no_path_longer_than_that_of_a_lock(void) {
+    zkl_op op = op_at(ZKL_OP_CREATE, long_path(4097, 100));
+    CHECK_INT(ask(&op), ZKL_OK);
+    op.parents = true;
+    CHECK_INT(ask(&op), ZKL_BAD_ARGUMENT);
+    op.path = long_path(258, 1);
+    CHECK_INT(ask(&op), ZKL_BAD_ARGUMENT);
+    op.path = long_path(256, 1);
+    CHECK_INT(ask(&op), ZKL_OK);
+    op.path = "/";
+    CHECK_INT(ask(&op), ZKL_OK);
+}
+
 static void a_node_has_an_acl_that_is_one(void) {
     zkl_op op = op_at(ZKL_OP_CREATE, "/a");
     op.own_acl = true;
@@ -749,6 +763,8 @@ static const check_case cases[] = {
      a_container_is_neither_sequential_nor_ephemeral},
     {"containers and parents are not created among several",
      containers_and_parents_are_not_created_among_several},
+    {"parents are made for no path longer than that of a lock",
+     parents_are_made_for_no_path_longer_than_that_of_a_lock},
     {"a node has an ACL that is one", a_node_has_an_acl_that_is_one},
     {"the nodes of the servers are read-only", the_nodes_of_the_servers_are_read_only},
     {"only the holders of a lock are asked to release",
