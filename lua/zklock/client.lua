@@ -337,10 +337,7 @@ function Client:timeout() return nil end -- luacheck: ignore 212
 function Client:flush(timeout)
   check.self(self, Client, "client:flush")
   local deadline = check.deadline(timeout, "timeout")
-  local ok, answer = query(self, function(tag) return self.native:ask_flush(tag, deadline) end)
-  if not ok then return self.waits:failure(answer) end
-  answer:drop()
-  return true
+  return query(self, function(tag) return self.native:ask_flush(tag, deadline) end)
 end
 
 --- Asks the servers whether a caller, of any client, holds at `path` with this fencing token, at a moment not before
@@ -357,11 +354,10 @@ function Client:check(path, token, timeout)
   check_path(self, path)
   check.token(token, "token")
   local deadline, once = check.deadline(timeout, "timeout")
-  local ok, answer = query(self, function(tag) return self.native:ask_check(path, token, tag, deadline, once) end)
-  if not ok and answer == "not owner" then return false end
-  if not ok then return self.waits:failure(answer) end
-  answer:drop()
-  return true
+  local ok, err, why = query(self, function(tag) return self.native:ask_check(path, token, tag, deadline, once) end)
+  if ok then return true end
+  if err == "not owner" then return false end
+  return self.waits:failure(err, why)
 end
 
 --- Counters since the client was created; `waiting`, `held`, `unwatched`, `watches` and `node_bytes` are current.

@@ -222,19 +222,17 @@ function zklock.connect(hosts, options)
     if not ok then return nil, err end
   end
   local opened = { native = false, client = false }
-  local good, ok, answer = Waits.protector(adapter)(begin, opened, config, client_options, not once and deadline)
+  local good, ok, err, why = Waits.protector(adapter)(begin, opened, config, client_options, not once and deadline)
   local native, client = opened.native, opened.client
   if good and ok then
-    if answer then answer:drop() end
     return client
   elseif good then
-    local why = answer == "disconnected" and native:trouble()
     if native then
       native:close() -- the session ends in the background
       client.dispatcher:dispatch()
     end
-    if why then return nil, answer, why end
-    return nil, answer
+    if why then return nil, err, why end
+    return nil, err
   end
   if native then native:close() end
   error(ok, 0)

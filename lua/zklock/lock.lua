@@ -108,13 +108,11 @@ local function await_validity(lock, hold, deadline)
   local contender = hold.contender
   if contender:validity() > 0 then return hold end
   local since = core.now()
-  local ok, answer = query(lock.client, function(tag) return contender:ask_validity(tag, deadline) end)
-  if ok then
-    answer:drop()
-  elseif answer == "lost" then
+  local ok, err = query(lock.client, function(tag) return contender:ask_validity(tag, deadline) end)
+  if err == "lost" then
     hold:lose()
-  else
-    return count_failure(lock, answer, since)
+  elseif not ok then
+    return count_failure(lock, err, since)
   end
   if hold.state == "held" then return hold end
   if hold.state == "lost" then return count_failure(lock, "lost", since) end

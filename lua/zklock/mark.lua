@@ -6,15 +6,14 @@ local query = require "zklock.run.query"
 local mark = {}
 
 --- Asks the engine about a hold.
----@return userdata? answer for the caller to drop
----@return string? err
-local function ask(client, hold, start)
+local function ask(client, hold, start, read)
   if hold.state ~= "held" then return nil, "lost" end
-  local ok, answer = query(client, start)
-  if ok then return answer end
-  if answer == "lost" then hold:lose() end
-  return nil, answer
+  local result, err, why = query(client, start, read)
+  if err == "lost" then hold:lose() end
+  return result, err, why
 end
+
+local function read_left(answer) return answer:left() end
 
 --- How many seconds are left until it is due.
 ---@param hold zklock.Hold of the mutex
@@ -23,13 +22,9 @@ end
 ---@return string? err
 ---@return string? why of "disconnected"
 function mark.ask(client, hold, seconds, writes, deadline)
-  local answer, err = ask(client, hold, function(tag)
+  return ask(client, hold, function(tag)
     return client.native:ask_once(hold.contender, seconds, writes, tag, deadline)
-  end)
-  if not answer then return client.waits:failure(err) end
-  local left = answer:left()
-  answer:drop()
-  return left
+  end, read_left)
 end
 
 --- Writes the mark.
@@ -37,10 +32,7 @@ end
 ---@return true? ok
 ---@return string? err
 function mark.write(client, hold, deadline)
-  local answer, err = ask(client, hold, function(tag) return client.native:mark_once(hold.contender, tag, deadline) end)
-  if not answer then return nil, err end
-  answer:drop()
-  return true
+  return ask(client, hold, function(tag) return client.native:mark_once(hold.contender, tag, deadline) end)
 end
 
 --- Is it sure to be held? The grant, or the answer about the mark, may be old: the process may have
@@ -51,9 +43,8 @@ end
 ---@return string? why of "disconnected"
 function mark.confirm(client, hold, deadline)
   if hold:validity() > 0 then return true end
-  local answer, err = ask(client, hold, function(tag) return hold.contender:ask_validity(tag, deadline) end)
-  if not answer then return client.waits:failure(err) end
-  answer:drop()
+  local ok, err, why = ask(client, hold, function(tag) return hold.contender:ask_validity(tag, deadline) end)
+  if not ok then return nil, err, why end
   if hold:validity() > 0 then return true end
   return client.waits:failure(hold.state == "held" and "disconnected" or "lost")
 end

@@ -13,31 +13,24 @@ local query = require "zklock.run.query"
 ---@field holder boolean
 ---@field mine boolean true for this client's nodes
 
---- Lists the nodes in the lines at `paths`, and before them the leases at `leases`.
----@param leases string?
+local function read_list(answer) return answer:participants() end
+
+--- Lists the nodes in the lines at `paths`.
+---@param leases_first boolean? true: the first one has leases
 ---@return zklock.Participant[]?
 ---@return string? err
 ---@return string? why of "disconnected"
-return function(client, paths, deadline, once, leases)
+return function(client, paths, deadline, once, leases_first)
   local all = {}
-  local function read(path, are_leases)
-    local ok, answer = query(client, function(tag)
-      return client.native:ask_participants(path, are_leases, tag, deadline, once)
-    end)
-    if not ok then return answer end
-    local good, list = pcall(answer.participants, answer)
-    answer:drop()
-    if not good then error(list, 0) end
+  for i, path in ipairs(paths) do
+    local list, err, why = query(client, function(tag)
+      return client.native:ask_participants(path, i == 1 and leases_first or false, tag, deadline, once)
+    end, read_list)
+    if not list then return client.waits:failure(err, why) end
     for _, participant in ipairs(list) do
       participant.path = path
       all[#all + 1] = participant
     end
-    return nil
   end
-  local err = leases and read(leases, true)
-  for _, path in ipairs(paths) do
-    err = err or read(path, false)
-  end
-  if err then return client.waits:failure(err) end
   return all
 end

@@ -116,7 +116,7 @@ function Semaphore:participants(timeout)
   check.self(self, Semaphore, "semaphore:participants")
   local deadline, once = check.deadline(timeout, "timeout")
   local path = self.lock_path.path
-  local list, err, why = participants(self.client, { path .. "/locks" }, deadline, once, path .. "/leases")
+  local list, err, why = participants(self.client, { path .. "/leases", path .. "/locks" }, deadline, once, true)
   if not list then return nil, err, why end
   for _, participant in ipairs(list) do
     participant.holder = participant.kind == "lease"

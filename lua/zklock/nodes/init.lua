@@ -5,6 +5,7 @@ local core = require "zklock.core"
 local each = require "zklock.base.each"
 local node_requests = require "zklock.nodes.node_requests"
 local ops = require "zklock.nodes.ops"
+local query = require "zklock.run.query"
 local Watch = require "zklock.nodes.watch"
 
 --- The level of the public function's caller, seen from a function that it calls.
@@ -32,6 +33,11 @@ local CALLER = 3
 ---@field acl "open"|"creator"|"read"|nil as of `connect`, also for the parents; default the
 ---  client's
 
+local function read_data(answer) return answer:data(), answer:stat() end
+local function read_names(answer) return answer:names(), answer:stat() end
+local function read_stat(answer) return answer:stat() end
+local function read_if_found(answer) return answer:found() and answer:stat() end
+
 --- The client's class, which gets these methods.
 local class
 
@@ -48,11 +54,7 @@ local Client = {}
 function Client:get(path, timeout)
   check.self(self, class, "client:get")
   local op = ops.read(self, "get", path, "path", CALLER)
-  local answer, err, why = node_requests.one(self, op, check.deadline(timeout, "timeout"))
-  if not answer then return nil, err, why end
-  local data, stat = answer:data(), answer:stat()
-  answer:drop()
-  return data, stat
+  return node_requests.one(self, op, read_data, check.deadline(timeout, "timeout"))
 end
 
 --- Says whether a node exists. Servers since 3.8.4 and 3.9.2 answer "access denied" to those that may not read it.
@@ -64,11 +66,7 @@ end
 function Client:exists(path, timeout)
   check.self(self, class, "client:exists")
   local op = ops.read(self, "exists", path, "path", CALLER)
-  local answer, err, why = node_requests.one(self, op, check.deadline(timeout, "timeout"))
-  if not answer then return nil, err, why end
-  local stat = answer:found() and answer:stat()
-  answer:drop()
-  return stat
+  return node_requests.one(self, op, read_if_found, check.deadline(timeout, "timeout"))
 end
 
 --- The names of a node's children.
@@ -80,11 +78,7 @@ end
 function Client:children(path, timeout)
   check.self(self, class, "client:children")
   local op = ops.read(self, "children", path, "path", CALLER)
-  local answer, err, why = node_requests.one(self, op, check.deadline(timeout, "timeout"))
-  if not answer then return nil, err, why end
-  local names, stat = answer:names(), answer:stat()
-  answer:drop()
-  return names, stat
+  return node_requests.one(self, op, read_names, check.deadline(timeout, "timeout"))
 end
 
 --- Creates a node.
@@ -99,11 +93,7 @@ end
 function Client:create(path, data, options, timeout)
   check.self(self, class, "client:create")
   local op = ops.create(self, path, data, options, nil, CALLER)
-  local answer, err, why = node_requests.one(self, op, check.deadline(timeout, "timeout"))
-  if not answer then return nil, err, why end
-  local made, stat = answer:data(), answer:stat()
-  answer:drop()
-  return made, stat
+  return node_requests.one(self, op, read_data, check.deadline(timeout, "timeout"))
 end
 
 --- Writes a node's data.
@@ -117,11 +107,7 @@ end
 function Client:set(path, data, version, timeout)
   check.self(self, class, "client:set")
   local op = ops.set(self, path, data, version, nil, CALLER)
-  local answer, err, why = node_requests.one(self, op, check.deadline(timeout, "timeout"))
-  if not answer then return nil, err, why end
-  local stat = answer:stat()
-  answer:drop()
-  return stat
+  return node_requests.one(self, op, read_stat, check.deadline(timeout, "timeout"))
 end
 
 --- Deletes a node that has no children.
@@ -134,10 +120,7 @@ end
 function Client:delete(path, version, timeout)
   check.self(self, class, "client:delete")
   local op = ops.delete(self, path, version, nil, CALLER)
-  local answer, err, why = node_requests.one(self, op, check.deadline(timeout, "timeout"))
-  if not answer then return nil, err, why end
-  answer:drop()
-  return true
+  return node_requests.one(self, op, nil, check.deadline(timeout, "timeout"))
 end
 
 --- Performs all of several writes, or none.
@@ -193,7 +176,8 @@ end
 ---@return string? why
 function Client:sync(timeout)
   check.self(self, class, "client:sync")
-  return node_requests.sync(self, check.deadline(timeout, "timeout"))
+  local deadline, once = check.deadline(timeout, "timeout")
+  return query(self, function(tag) return self.native:ask_sync(tag, deadline, once) end)
 end
 
 --- Adds these methods to the client's class.

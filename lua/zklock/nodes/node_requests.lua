@@ -6,11 +6,6 @@ local query = require "zklock.run.query"
 
 local node_requests = {}
 
-local function failure(client, err, more)
-  if more then return nil, err, more end
-  return client.waits:failure(err)
-end
-
 --- Why there was no room for the ephemeral nodes that it makes.
 local function shortage(answer)
   return answer:shortage()
@@ -19,14 +14,10 @@ end
 --- Performs one op.
 ---@param client zklock.Client
 ---@param op table from `ops`
----@return userdata? answer for the caller to drop
----@return string? err
----@return string? why of "disconnected"
-function node_requests.one(client, op, deadline, once)
-  local ok, answer, why = query(client, function(tag) return client.native:perform(op, tag, deadline, once) end,
-    shortage)
-  if ok then return answer end
-  return failure(client, answer, why)
+---@param read (fun(answer: userdata): ...: any)?
+---@return any ... as of `query`
+function node_requests.one(client, op, read, deadline, once)
+  return query(client, function(tag) return client.native:perform(op, tag, deadline, once) end, read, shortage)
 end
 
 --- The index of the op that has failed in a transaction; or as `shortage`.
@@ -45,14 +36,14 @@ function node_requests.all(client, list, deadline, once, contender)
     if unusable then return nil, unusable end
     return {}
   end
-  local ok, answer, index = query(client, function(tag)
+  local function read(answer)
+    local results = {}
+    for i, op in ipairs(list) do results[i] = node_ops.result(op, answer, i) end
+    return results
+  end
+  return query(client, function(tag)
     return client.native:perform_all(list, tag, deadline, once, contender)
-  end, failed)
-  if not ok then return failure(client, answer, index) end
-  local results = {}
-  for i, op in ipairs(list) do results[i] = node_ops.result(op, answer, i) end
-  answer:drop()
-  return results
+  end, read, failed)
 end
 
 --- The public functions `multi` of everything that holds a lock: checks their arguments, and performs
@@ -74,17 +65,6 @@ function node_requests.guarded(client, list, timeout, find, holder, who)
   local results, err, index = node_requests.all(client, list, deadline, once, hold.contender)
   if err == "lost" then hold:lose() end
   return results, err, index
-end
-
---- A read after it returns every write that any client had finished before it began.
----@return boolean? ok
----@return string? err
----@return string? why of "disconnected"
-function node_requests.sync(client, deadline, once)
-  local ok, answer = query(client, function(tag) return client.native:ask_sync(tag, deadline, once) end)
-  if not ok then return failure(client, answer) end
-  answer:drop()
-  return true
 end
 
 return node_requests

@@ -46,27 +46,33 @@ local function send_and_wait(client, pending, start)
   if pending.result then client.waits:wait(pending.waiter) else pending.err = refusal end
 end
 
+local function nothing_more() return true end
+
+local function dropped(result, ...)
+  result:drop()
+  return ...
+end
+
 --- Sends the query and waits.
 ---@param client zklock.Client
 ---@param start fun(tag: integer): userdata?, string? begins the engine's query and returns it; or nil and
 ---  the error
+---@param read (fun(result: userdata): ...: any)? default: true
 ---@param explain (fun(result: userdata): any)? details of an error, from the query that got it
----@return boolean|nil ok
----@return string|userdata err_or_result the error; or the engine's query, which the caller drops
----@return any more what `explain` returned
-return function(client, start, explain)
+---@return any ... what `read` returns; or nil, the error and its details, of "disconnected" the reason
+return function(client, start, read, explain)
   local waits = client.waits
   local refused = waits:cannot_wait()
-  if refused then return nil, refused end
+  if refused then return waits:failure(refused) end
   local pending = setmetatable({ waits = waits, waiter = waits.new_waiter(), result = false, err = false }, Pending)
   local here = owner.current() -- below `quietly` nobody can see what kind of coroutine this is
   local ok, raised = waits.protected(send_and_wait, client, pending, start)
   quietly(end_wait, client, pending, here, not ok)
   local result, err = pending.result, pending.err
-  if ok and not err and pending.waiter.done then return true, result end
+  if ok and not err and pending.waiter.done then return dropped(result, (read or nothing_more)(result)) end
   local more = explain and ok and err and result and explain(result) or nil
   if result then result:drop() end
   if not ok then error(raised, 0) end
   if err == NO_MEMORY then error(err, 0) end
-  return nil, err or client.native:unusable(), more
+  return waits:failure(err or client.native:unusable(), more)
 end
