@@ -71,10 +71,8 @@ function Client.new(native, options)
   return self
 end
 
---- The session's state, as far as this process knows: "connecting", "connected", "suspended" (no
---- server answers; the session may be alive), "expired" (the client is creating a new one), "auth
---- failed", "closed"; in a forked child "forked".
----@return string
+--- The session's state, as far as this process knows.
+---@return "connecting"|"connected"|"suspended"|"expired"|"auth failed"|"closed"|"forked"
 function Client:state()
   check.self(self, Client, "client:state")
   return self.native:state()
@@ -116,11 +114,8 @@ local function label_of(client, name)
   return name and client.native:name(name)
 end
 
---- A lock that one owner holds at a time, across all processes. Sends nothing: the first acquire
---- creates the path.
----@param path string absolute; no empty, `.` or `..` components, none above 255 bytes, not under
----  /zookeeper; at most 4096 bytes and 128 components, with the client's chroot; no component that
----  is a possible name of a lock's node
+--- A lock that one owner holds at a time, across all processes.
+---@param path string absolute; at most 4096 bytes and 128 components, with the client's chroot
 ---@param options zklock.LockOptions?
 ---@return zklock.Lock
 function Client:mutex(path, options)
@@ -130,9 +125,7 @@ function Client:mutex(path, options)
   return (Lock.new(self, self.paths:at(path, "mutex", settings, 3), by_thread, label_of(self, name)))
 end
 
---- A read-write lock: many readers or one writer, across all processes, in order of arrival. A
---- writer may take read and keep it when it releases write; a reader that asks for write gets
---- "deadlock". Sends nothing.
+--- A read-write lock: many readers or one writer, across all processes, in order of arrival.
 ---@param path string as for `mutex`
 ---@param options zklock.LockOptions?
 ---@return zklock.RwLock
@@ -143,9 +136,7 @@ function Client:rwlock(path, options)
   return (RwLock.new(self, self.paths:at(path, "rwlock", settings, 3), by_thread, label_of(self, name)))
 end
 
---- Several locks that are held all or none. The client enters them in one transaction, so two
---- multilocks never wait for each other. If the owner already holds one of the paths through
---- another lock, it gets "deadlock". A mutex at one of the paths excludes the multilock.
+--- Several locks that are held all or none; two multilocks never wait for each other.
 ---@param paths string[] each as for `mutex`; no path twice, no path below another
 ---@param options zklock.MultilockOptions?
 ---@return zklock.Lock
@@ -156,10 +147,9 @@ function Client:multilock(paths, options)
   return (Lock.new(self, self.paths:of_all(paths, settings, 3), by_thread, label_of(self, name)))
 end
 
---- A number of leases, across all processes, in order of arrival. Every process should pass the
---- same number, because each client counts by its own. Sends nothing.
+--- A number of leases, across all processes, in order of arrival.
 ---@param path string as for `mutex`
----@param permits integer at least 1
+---@param permits integer at least 1; the same in every process, because each counts by its own
 ---@param options zklock.SemaphoreOptions?
 ---@return zklock.Semaphore
 function Client:semaphore(path, permits, options)
@@ -171,11 +161,7 @@ function Client:semaphore(path, permits, options)
   return (Semaphore.new(self, self.paths:at(path, "semaphore", settings, 3), label_of(self, name)))
 end
 
---- Begins a job: a function that one instance runs at a time, across all machines. The job queues for
---- the mutex at `path` and calls `fn(token, hold)` in a coroutine of its own once it holds it. When
---- fn returns, it releases the lock, pauses, and queues again. When the instance that runs ends, dies
---- or is cut off, another one takes over. It goes on until `job:stop` or `close`, also if the job
---- object is dropped.
+--- Begins a job: a function that one instance runs at a time, across all machines, again and again.
 ---@param path string as for `mutex`
 ---@param fn fun(token: integer, hold: zklock.Held)
 ---@param options zklock.JobOptions?
@@ -195,11 +181,7 @@ function Client:job(path, fn, options)
   return job
 end
 
---- Does something once in so many seconds, across all processes: waits for the mutex at `path`, and
---- calls `fn(token, hold)` unless any client did it less than `seconds` ago. The servers keep the
---- mark of the last time at `path`.
----
---- If fn raises, the error propagates: with "before" the mark stays, with "after" there is none.
+--- Calls fn under the mutex at `path`, unless any client did so less than `seconds` ago.
 ---@param path string as for `mutex`
 ---@param seconds number above 0; math.huge: once for ever
 ---@param fn fun(token: integer, hold: zklock.Held): ...: any
@@ -240,9 +222,7 @@ local function turn_until(self, deadline, turns)
   end
 end
 
---- Runs callbacks: those of requests, `on_lost`, `on_state`, `log`. Each runs in its own coroutine
---- and may wait. A callback that goes on after a wait also ends the poll, but does not count again.
---- If a callback polls in plain Lua, that poll runs the other callbacks.
+--- Runs callbacks. One that goes on after a wait also ends the poll, but does not count again.
 ---@param timeout number? seconds to wait for the first callback; nil or 0 does not wait, math.huge
 ---  waits for ever
 ---@return integer? count of callbacks run
@@ -267,9 +247,7 @@ function Client:poll(timeout)
   return callbacks.begun - before
 end
 
---- Waits while others run: in a loop and inside nginx it suspends the coroutine; in plain Lua
---- callbacks run meanwhile, and a callback that sleeps lets the others go on, except in plain Lua
---- 5.1.
+--- Waits while others run.
 ---@param seconds number at least 0; 0 gives the others one turn, math.huge sleeps until `close`
 ---@return boolean? ok
 ---@return string? err "closed", "forked", "cannot wait in phase NAME"
@@ -284,10 +262,7 @@ end
 local jit = rawget(_G, "jit")
 if jit then jit.off(turn_until) end
 
---- Calls fn in its own coroutine, in order with the other callbacks: in plain Lua from the next
---- `poll`, in a loop or inside nginx soon, without a poll. fn may wait, and owns the locks that it
---- takes. Its errors go to `on_error`. If it has not begun by `close`, it runs then and gets
---- "closed".
+--- Calls fn in its own coroutine, in order with the other callbacks.
 ---@param fn function
 ---@param ... any fn's arguments
 function Client:spawn(fn, ...)
@@ -303,16 +278,14 @@ function Client:spawn(fn, ...)
   if attend then attend(self) end
 end
 
---- A descriptor that is readable while `poll` has work, for your own loop. Do not read from it or
---- close it.
+--- A descriptor that is readable while `poll` has work: do not read from it or close it.
 ---@return integer fd -1 when the client is closed
 function Client:getfd()
   check.self(self, Client, "client:getfd")
   return self.native:fd()
 end
 
---- For the adapter of a loop that watches no descriptors, but connects to Unix sockets: see
---- docs/internals/adapters.md. A client has one notifier at a time.
+--- For the adapter of a loop that watches no descriptors (docs/internals/adapters.md).
 ---@return { path: (fun(self): string), answer: (fun(self): true?, string?), drop: fun(self) }? notifier
 ---@return string? err "closed", "forked", or what the system says
 function Client:notifier()
@@ -331,8 +304,7 @@ function Client:timeout() return nil end -- luacheck: ignore 212
 ---@param timeout number? seconds; nil waits for ever
 ---@return boolean? ok
 ---@return string? err "timeout", "disconnected", "closed", "forked"; "access denied": an ACL lets
----  this client create a node but not delete it. The client tries again until the session ends, and
----  at the next flush
+---  this client create a node but not delete it
 ---@return string? why of "disconnected", as far as is known: "connection refused: 127.0.0.1:2181"
 function Client:flush(timeout)
   check.self(self, Client, "client:flush")
@@ -340,8 +312,7 @@ function Client:flush(timeout)
   return query(self, function(tag) return self.native:ask_flush(tag, deadline) end)
 end
 
---- Asks the servers whether a caller, of any client, holds at `path` with this fencing token, at a moment not before
---- the call: for mutexes, both sides of a read-write lock, and semaphores. Neither validity nor `max_hold` counts.
+--- Asks the servers whether a caller, of any client, holds at `path` with this fencing token.
 ---@param path string as for `mutex`
 ---@param token integer as of `acquire`, `lock:token()`, `lease:token()` or $ZKLOCK_TOKEN
 ---@param timeout number? seconds; nil waits for ever; 0 tries once
@@ -361,9 +332,6 @@ function Client:check(path, token, timeout)
 end
 
 --- Counters since the client was created; `waiting`, `held`, `unwatched`, `watches` and `node_bytes` are current.
---- `latency`: how many seconds the leader or a quorum takes to answer, smoothed; 0 before the first answer. `wait`:
---- how long acquires and requests took, whatever the answer; `hold`: from each grant to its end; `heartbeat`: until the
---- servers answered. A reentrant acquire that succeeds counts nothing.
 ---@return { acquired: integer, released: integer, timeouts: integer, lost: integer, revoked: integer,
 ---   abandoned: integer, sessions: integer, requests_sent: integer, waiting: integer, held: integer,
 ---   unwatched: integer, handed: integer, guarded: integer, watches: integer, node_bytes: integer,
@@ -381,9 +349,6 @@ end
 nodes(Client)
 
 --- Releases everything, ends the session, and answers every waiter and callback with "closed".
---- First it ends the jobs, and waits for their functions. Takes at most 5 seconds; inside nginx it
---- waits for those functions only, and the session ends in the background.
---- A second call does nothing. In a forked child it leaves the parent's session alone.
 ---@return true
 function Client:close()
   check.self(self, Client, "client:close")

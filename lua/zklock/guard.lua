@@ -61,8 +61,7 @@ function Guard:token()
   return self:is_open() and self.claim.token or nil
 end
 
---- The number of this grant on the node that the client's callers share, from 1; 0 with a fair
---- lock.
+--- As `lock:turn`.
 ---@return integer? turn nil when it no longer holds
 function Guard:turn()
   check.self(self, Guard, "guard:turn")

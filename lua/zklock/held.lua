@@ -44,9 +44,8 @@ local function reason(self)
   return hold:is_revoked() and "revoked" or nil
 end
 
---- Waits while others run, and only while the function should go on. Returns as soon as the lock is
---- lost or revoked, the job is stopped, or the client is closed. From then on it gives the others one
---- turn and returns false, with the same err.
+--- Waits while others run, and only while the function should go on. From then on it gives the
+--- others one turn and returns false, with the same err.
 ---@param seconds number at least 0; 0 gives the others one turn, math.huge sleeps until the end
 ---@return boolean? ok false: the function should return; nil: it cannot wait here
 ---@return string? err with false: "lost", "revoked", "stopped"; with nil: "cannot wait in phase NAME"
@@ -86,8 +85,7 @@ function Held:is_held()
   return self:validity() > 0
 end
 
---- Seconds for which the servers cannot grant the lock to another owner, read from the clock at the
---- time of the call.
+--- As `lock:validity`.
 ---@return number seconds 0 when it is not held
 function Held:validity()
   check.self(self, Held, "hold:validity")

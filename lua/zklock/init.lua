@@ -154,10 +154,7 @@ end
 
 local SIGNALS = { TERM = "TERM", HUP = "HUP", INT = "INT", QUIT = "QUIT" }
 
---- From now on these signals raise `interrupted: NAME` in the main program, also out of a wait, as
---- Ctrl-C does in lua(1). So a script that is asked to terminate releases its locks at once, not
---- when its session times out. Not inside nginx, which has its own way to stop workers. A compiled
---- loop of LuaJIT does not check for signals. In Lua 5.1 and LuaJIT call it in the main program.
+--- From now on these signals raise `interrupted: NAME` in the main program, as Ctrl-C does in lua(1).
 ---@param name "TERM"|"HUP"|"INT"|"QUIT"
 ---@param ... "TERM"|"HUP"|"INT"|"QUIT"
 function zklock.interrupt_on(name, ...)
@@ -174,8 +171,7 @@ function zklock.interrupt_on(name, ...)
 end
 
 --- Connects to the servers. Later, every call that waits reconnects by itself.
----@param hosts string ZooKeeper's connect string, "h1:2181,h2:2181/chroot"; the client creates a
----  missing chroot
+---@param hosts string ZooKeeper's connect string, "h1:2181,h2:2181/chroot"
 ---@param options zklock.ConnectOptions?
 ---@return zklock.Client? client
 ---@return string? err "disconnected", "auth failed", "no descriptors left", "no threads left",

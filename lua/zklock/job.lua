@@ -388,9 +388,7 @@ local function validity(job)
   return job.held and job.held:validity() or 0
 end
 
---- The present state of the job.
----@return "waiting"|"running"|"cut off"|"pausing"|"stopped" state "waiting": in line for the lock; "cut off": fn runs,
----  and its validity is 0; "pausing": until it queues again
+---@return "waiting"|"running"|"cut off"|"pausing"|"stopped" state "cut off": fn runs, and its validity is 0
 function Job:state()
   check.self(self, Job, "job:state")
   look(self)
@@ -424,8 +422,7 @@ function Job:holder(timeout)
   return false
 end
 
---- Ends the job: `hold:sleep` returns "stopped", and no run begins any more. Waits until fn has
---- returned and the lock is released; from inside fn it does not wait.
+--- Ends the job, and waits until fn has returned; from inside fn it does not wait.
 ---@param timeout number? seconds; nil waits for ever
 ---@return true? ok
 ---@return string? err "timeout": fn has not returned yet; the job ends all the same. "closed", "forked", "cannot wait

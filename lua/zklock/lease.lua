@@ -49,8 +49,7 @@ function Lease:is_open()
   return self.open and self.hold:is_open()
 end
 
---- The fencing token: it grows with every lease of this semaphore. Several leases have that of the
---- first.
+--- The fencing token; of several leases that of the first.
 ---@return integer? token nil when it is no longer held
 function Lease:token()
   check.self(self, Lease, "lease:token")
@@ -91,16 +90,14 @@ function Lease:is_held()
   return self:validity() > 0
 end
 
---- Seconds for which the servers cannot grant it to another owner, read from the clock at the time
---- of the call.
+--- As `lock:validity`.
 ---@return number seconds 0 when it is not held
 function Lease:validity()
   check.self(self, Lease, "lease:validity")
   return self.open and self.hold:validity() or 0
 end
 
---- Sets the listener for its loss, or removes it. The listener keeps alive whatever it refers to: a
---- lease that its own listener refers to is not collected.
+--- Sets the listener for its loss. A lease that its own listener refers to is not collected.
 ---@param fn fun(err: "lost", lease: nil, token: integer)? nil removes the listener
 function Lease:on_lost(fn)
   check.self(self, Lease, "lease:on_lost")

@@ -191,9 +191,7 @@ local function hand_out(lock, who, made, hold, err, why, ticket)
   return made
 end
 
---- Acquires the lock. Callers are served in order of arrival.
----
---- Reentrant: an owner that holds it gets the same token at once, without traffic, and must release as often.
+--- Acquires the lock, in order of arrival. An owner that holds it gets the same token, and must release as often.
 ---@param timeout number? seconds; nil and math.huge wait for ever; 0 tries once: it waits for the servers' answer,
 ---  never for a holder
 ---@param who any? the owner; default the running coroutine, or the main program
@@ -246,8 +244,7 @@ local function release_last(lock, who, hold)
   return quietly(release, lock, who, false, hold)
 end
 
---- Releases the lock, or one of several acquires. Returns once the release is on its way. The client repeats it in the
---- background until the servers confirm it (`client:flush` waits for that).
+--- Releases the lock, or one of several acquires, and does not wait for the servers.
 ---@param who any? the owner; default the running coroutine, or the main program
 ---@return boolean? ok
 ---@return string? err "unknown": released with validity 0, so nobody can say whether it was still held;
@@ -323,7 +320,7 @@ function Lock:is_held(who)
   return hold ~= nil and left > 0
 end
 
---- The fencing token: the resource refuses a smaller one than it has seen. Print it with %d.
+--- The fencing token: the resource refuses a smaller one than it has seen.
 ---@param who any?
 ---@return integer? token nil when this owner does not hold it
 function Lock:token(who)
@@ -334,8 +331,7 @@ function Lock:token(who)
   return hold and hold.token or nil
 end
 
---- With `fair = false`: the number of this grant on the place that the client's callers share, from 1. Grants with the
---- same token differ in their turn, so a resource stores both. 0 with a fair lock.
+--- With `fair = false`: the number of this grant on the place that the client's callers share; 0 with a fair lock.
 ---@param who any?
 ---@return integer? turn nil when this owner does not hold it
 function Lock:turn(who)
@@ -344,8 +340,7 @@ function Lock:turn(who)
   return hold and hold.contender:turn() or nil
 end
 
---- Seconds for which the servers cannot give the lock to another owner, read from the clock at the time of the call: a
---- process that was stopped wakes up with 0.
+--- Seconds for which the servers cannot give the lock to another owner, read from the clock in each call.
 ---@param who any?
 ---@return number seconds 0 when this owner does not hold it
 function Lock:validity(who)
@@ -378,8 +373,7 @@ function Lock:bound(seconds, who)
   return hold.contender:extend(seconds)
 end
 
---- Performs all of several writes or none, as `client:multi` does, and only if this owner still
---- holds the lock: never after another owner was granted it.
+--- As `client:multi`, and only if this owner still holds the lock.
 ---@param list table[] as of `client:multi`; not on the lock's own node
 ---@param timeout number? seconds
 ---@param who any? the owner, as of `acquire`
@@ -448,8 +442,7 @@ function Lock:with(timeout, ...)
   return nil, err, unpack(results, 1, results.n)
 end
 
---- Acquires for a block: `local g <close> = assert(lock:guard(5))`. If the script drops the guard,
---- it releases when Lua collects it.
+--- Acquires for a block: `local g <close> = assert(lock:guard(5))`.
 ---@param timeout number? seconds
 ---@param who any? the owner, as of `acquire`
 ---@return zklock.Guard? guard
@@ -463,8 +456,7 @@ function Lock:guard(timeout, who)
   return hand_over(hand_out, self, who, made, seek(self, deadline, once, who, false))
 end
 
---- Asks for the lock without waiting. The request is the owner of what it gets. A request that is made while nginx
---- serves an HTTP request ends with that HTTP request.
+--- Asks for the lock without waiting. The request is the owner of what it gets.
 ---@param timeout number? seconds
 ---@param callback fun(token: integer?, err: string?, request: zklock.Request, why: string?) called once, from `poll`;
 ---  `why` is the third result of `acquire`
@@ -476,17 +468,14 @@ function Lock:request(timeout, callback)
   return Request.new(self, deadline, once, callback)
 end
 
---- Sets this handle's listener for losses: the session expired, or the node was deleted. It is called once for each
---- hold that was taken through this handle and lost; `close` is not a loss.
+--- Sets this handle's listener for losses of the holds that were taken through it.
 ---@param fn fun(err: "lost", owner: any, token: integer)? `owner` is nil if it was collected; nil removes the listener
 function Lock:on_lost(fn)
   check.self(self, Lock, "lock:on_lost")
   self.handle_lost = check.listener(fn, "fn")
 end
 
---- Makes the lock revocable: sets this handle's listener for revocations. It is called once for each hold that was
---- taken through this handle, also if the revocation came first. The listener decides: `lock:release(owner)` gives the
---- lock back, doing nothing keeps it.
+--- Sets this handle's listener, which is called when somebody asks for a hold that was taken through it.
 ---@param fn fun(owner: any, token: integer)? nil removes the listener
 function Lock:on_revoke(fn)
   check.self(self, Lock, "lock:on_revoke")
@@ -494,8 +483,7 @@ function Lock:on_revoke(fn)
   self.lock_path:tell_revoked()
 end
 
---- Asks the holders to release, in whatever process or language they are: a writer or all readers;
---- for a multilock, the holders of each path.
+--- Asks the holders to release, in whatever process or language they are.
 ---@param timeout number? seconds
 ---@return boolean? asked true once the servers have stored the request; false: nobody holds it
 ---@return string? err "timeout", "disconnected", "closed", "access denied", "auth failed", "forked", "too many",
@@ -507,9 +495,7 @@ function Lock:revoke(timeout)
   return revoke(self.client, self.lock_path.paths or { self.lock_path.path }, deadline, once, false)
 end
 
---- The nodes in the line, in order; for a multilock, one line after the other. `kind` is "lock",
---- "read" or "write"; `created` is seconds since 1970 by the servers' clock; `mine` is true for
---- this client's nodes.
+--- The nodes in the line, in order; for a multilock, one line after the other.
 ---@param timeout number? seconds
 ---@return zklock.Participant[]?
 ---@return string? err "timeout", "disconnected", "closed", "access denied", "auth failed", "forked", "too many",
@@ -521,8 +507,7 @@ function Lock:participants(timeout)
   return participants(self.client, self.lock_path.paths or { self.lock_path.path }, deadline, once)
 end
 
---- Why this owner waits for the lock, as a line of text for people: "third of 7, behind db7:4242; it has waited for
---- 2.0 s". It sends nothing, and its words may change.
+--- Why this owner waits for the lock, as a line for people: "third of 7, behind db7:4242; it has waited for 2.0 s".
 ---@param who any? the owner, as of `acquire`: a coroutine that waits cannot ask itself
 ---@return string? why nil: it does not wait
 function Lock:why(who)
@@ -531,8 +516,7 @@ function Lock:why(who)
   return hold and hold.contender:why() or nil
 end
 
---- The path of the lock, without the chroot; of a multilock all its paths, sorted. Lua 5.1 and LuaJIT return at most
---- some 8,000 values: with more paths the call raises there.
+--- The path of the lock, without the chroot; of a multilock all its paths, sorted.
 ---@return string ...
 function Lock:path()
   check.self(self, Lock, "lock:path")

@@ -107,8 +107,7 @@ local function cancel(self)
   return self.cancelled
 end
 
---- Ends the wait. If the request was granted and `poll` has not said so yet, this gives the lock
---- back at once.
+--- Ends the wait, also if the request was granted and `poll` has not said so yet.
 ---@return boolean cancelled true: the callback gets "cancelled", even if the wait has just ended;
 ---  false: the callback has its answer, or gets "closed", and nothing changes
 function Request:cancel()
@@ -208,9 +207,7 @@ function Request:is_held()
   return self:validity() > 0
 end
 
---- Seconds for which the servers cannot grant it to another owner, read from the clock at the time
---- of the call: a process that was stopped wakes up with 0. `state` says "held" until the client
---- knows of the loss.
+--- As `lock:validity`; `state` says "held" until the client knows of a loss.
 ---@return number seconds 0 when it does not hold
 function Request:validity()
   check.self(self, Request, "request:validity")
@@ -218,8 +215,7 @@ function Request:validity()
   return hold and hold:validity() or 0
 end
 
---- The state as far as the client knows. It changes from "released" to "lost" if the session or the node turns out to
---- have ended before the release.
+--- The state as far as the client knows.
 ---@return "waiting"|"held"|"released"|"failed"|"lost"
 function Request:state()
   check.self(self, Request, "request:state")

@@ -45,9 +45,7 @@ local function hand_out(lease, ticket)
   return nil, "lost"
 end
 
---- Waits for leases, in order of arrival: all of them or none. A timeout of 0 also answers
---- "timeout" while another caller is taking one. A lease that is taken while nginx serves a request
---- ends with that request.
+--- Waits for leases, in order of arrival: all of them or none.
 ---@param timeout number? seconds; nil and math.huge wait for ever; 0 tries once
 ---@param count integer? how many together, 1000 at most; default 1
 ---@return zklock.Lease? lease of all of them
@@ -73,7 +71,7 @@ function Semaphore:acquire(timeout, count)
   return core.hand_over(hand_out, lease, ticket)
 end
 
---- Asks for leases without waiting. If nginx serves an HTTP request meanwhile, the lock request ends with it.
+--- Asks for leases without waiting.
 ---@param timeout number? seconds
 ---@param callback fun(lease: zklock.Lease?, err: string?, request: zklock.Request, why: string?) called once, from
 ---  `poll`; `why` is the third result of `acquire`
@@ -87,8 +85,7 @@ function Semaphore:request(timeout, callback, count)
   return Request.new(self, deadline, once, callback, new_lease(self), count)
 end
 
---- Makes leases that are taken through this handle revocable: sets its listener for revocations, called once for each
---- lease. The listener decides: `lease:release()` gives the lease back, doing nothing keeps it.
+--- Sets this handle's listener, which is called when somebody asks for a lease that was taken through it.
 ---@param fn fun(lease: zklock.Lease?, token: integer)? nil removes the listener
 function Semaphore:on_revoke(fn)
   check.self(self, Semaphore, "semaphore:on_revoke")

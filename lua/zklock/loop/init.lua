@@ -1,45 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --- loop: how callers wait: one adapter for each event loop. An adapter knows nothing about locks.
 --- docs/internals/adapters.md is its contract.
----
---- Required:
----   name                  a string
----   wait(client, waiter)  suspends the caller until `waiter.done` is true or `waiter:left()` is 0.
----                         If the caller cannot be suspended, the adapter calls
----                         `require("zklock.loop.blocking").wait(client, waiter)`
----   wake(waiter)          `waiter.done` has just become true: resumes the caller that waits for
----                         it, soon, but not inside this call. Never resumes a caller whose
----                         `wait` has raised
---- Optional:
----   unfit()               why no client can be created here and now (connect raises it), or nil
----   can_wait()            true; or nil, the error that every waiting call returns here and now,
----                         and advice
----   watch(client, ready)  from now on the loop calls `ready()` when client:getfd() is readable.
----                         Returns the function that ends the watch. That function gets a callback:
----                         if it calls the callback itself once it has let go of the descriptor, it
----                         returns true. The adapter may keep `ready`, but not the client, which
----                         must stay collectable
----   spawn(client, fn)     runs fn in its own coroutine, in which the loop's waits work; false: it
----                         cannot do that now
----   settle(client)        returns once every function given to `spawn` has begun, if the caller
----                         can be suspended
----   owner(client, by_thread)  the owner of a call that names none, and true if calls can wait
----                         here; by_thread: of a lock with `owner = "thread"`
----   tie(client, request)  a request for a lock was created: if the host is serving a request (as
----                         nginx does), the adapter calls `request:abandon()` when that ends
----   attend(client, lasts)  there will be events that no call waits for: the adapter calls `ready()`
----                         from now on; lasts: a job goes on until the client is closed
----   follow(client, run)   `run:event()` is called if the host silently ends the running coroutine.
----                         Returns a value for `run` to keep
----   goes_on()             true: a caller that `wake` resumes here and now needs no call of `ready()`
----   is_gone(waiter)       true if the host has silently ended the coroutine that waits
----   look(client)          a caller asks for a state without waiting: if nothing calls `ready()`,
----                         the adapter may do so itself
----   note(line)            logs a line to the host's log: a loss, a change of state for the worse
----   report(message)       reports an error in a callback, if `on_error` is not set
----   background            true: the host must not be held up. `connect` waits only if its caller
----                         asks for that, `close` never waits, and the session ends in the
----                         background
 
 local each = require "zklock.base.each"
 local text = require "zklock.base.text"
@@ -137,6 +98,5 @@ function loop.choose(value, level)
   if unfit then error(unfit, level) end
   return adapter
 end
-
 
 return loop

@@ -45,8 +45,7 @@ function metrics.text(client, ...)
   return render(all)
 end
 
---- Inside nginx: adds what this client counts to a shared dictionary, once a second and when the
---- worker leaves, until the client is closed. Call it in `init_worker_by_lua`, or later.
+--- Inside nginx: adds what this client counts to a shared dictionary, until the client is closed.
 ---@param client zklock.Client
 ---@param dict table ngx.shared.NAME
 ---@return true
@@ -63,10 +62,7 @@ function metrics.serve(dict)
   require("zklock.metrics.nginx").serve(dict)
 end
 
---- Inside nginx, in a content handler: answers with a page for operators: what the clients of all
---- workers hold and wait for, a row for each path, and the latest losses, suspensions and slow waits.
---- The parameter `filter` chooses paths; `format=json` answers the same as JSON, and another format
---- 400. It sends no request to the servers.
+--- Inside nginx, in a content handler: answers with a page for operators of all workers, or as JSON.
 ---@param dict table ngx.shared.NAME
 function metrics.page(dict)
   require_nginx "metrics.page"

@@ -57,7 +57,7 @@ function Client:get(path, timeout)
   return node_requests.one(self, op, read_data, check.deadline(timeout, "timeout"))
 end
 
---- Says whether a node exists. Servers since 3.8.4 and 3.9.2 answer "access denied" to those that may not read it.
+--- Says whether a node exists.
 ---@param path string
 ---@param timeout number? seconds
 ---@return zklock.Stat|false|nil stat false: the node does not exist
@@ -143,13 +143,9 @@ local function look(client, path, children, fn)
   return core.hand_over(Watch.new, client, path, children, fn)
 end
 
---- Watches a node's data, through reconnects and new sessions: `fn(data, stat)` now and after each
---- change, `fn(nil, "no node")` while it does not exist, `fn(nil, "access denied")` while it may
---- not be read. `poll` runs fn, as it does callbacks, one call at a time and always with the latest
---- state. It may skip states in between, and never goes back. The watch goes on if its object is
---- dropped.
+--- Calls fn with a node's latest data, now and after each change, through reconnects and new sessions.
 ---@param path string
----@param fn fun(data: string?, stat: zklock.Stat|string)
+---@param fn fun(data: string?, stat: zklock.Stat|string) nil with "no node" or "access denied"
 ---@return zklock.Watch? watch `watch:stop()` ends the calls
 ---@return string? err "too many watches", "closed", "forked"
 function Client:watch(path, fn)
