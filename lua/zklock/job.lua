@@ -35,7 +35,7 @@ local LOST_MOST = 1
 ---@field private until_when number the moment at which the pause ends
 ---@field private life table|false of the run, for a host that may end it
 ---@field private alarm zklock.Alarm ends the pause
----@field private record zklock.Call of `play`; used again and again, so queueing it allocates nothing
+---@field private record zklock.Call of `play`
 ---@field private settings zklock.JobSettings
 local Job = {}
 Job.__index = Job
@@ -322,10 +322,9 @@ function Job.new(client, lock, fn, settings)
   local self = setmetatable({ client = client, lock = lock, lock_path = lock.lock_path, fn = fn, settings = settings,
     word = "pausing", hold = false, held = false, runs_in = false, number = 0, delay = false, is_stopping = false,
     until_when = 0, life = false, refusal = false, has_failed = false, _kept = false, _place = false,
-    record = Callbacks.new_call(false, false, false) }, Job)
+    record = false }, Job)
   self.alarm = client.waits.new_alarm(function() try_to_join(self) end)
-  Callbacks.revoke(self.record)
-  Callbacks.on_failure(self.record, function() fail(self) end)
+  self.record = Callbacks.new_record(function() fail(self) end)
   client.jobs:add(self)
   quietly(try_to_join, self) -- as in `play`
   return self

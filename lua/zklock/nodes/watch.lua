@@ -14,7 +14,7 @@ local quietly = core.quietly
 ---@field private view userdata the engine's part
 ---@field private running any[]|boolean a weak reference to the coroutine in which fn runs
 ---@field private called boolean fn has been called with the latest state, and has not returned
----@field private record zklock.Call of fn; used again and again, so queueing it allocates nothing
+---@field private record zklock.Call of fn
 local Watch = {}
 Watch.__index = Watch
 Watch.__name = "zklock.Watch"
@@ -25,11 +25,9 @@ Watch.__name = "zklock.Watch"
 ---@return zklock.Watch? watch
 ---@return string? err "too many watches", "closed", "forked"
 function Watch.new(client, path, children, fn)
-  local record = Callbacks.new_call(false, false, false)
   local self = setmetatable({ client = client, fn = fn, path = path, view = false, stopped = false, running = false,
-    called = false, record = record }, Watch)
-  Callbacks.revoke(record) -- until there is news
-  Callbacks.on_failure(record, function() self:fail() end)
+    called = false, record = false }, Watch)
+  self.record = Callbacks.new_record(function() self:fail() end)
   local view, err = client.native:look_at(path, children, client.dispatcher:enter(self))
   if not view then return nil, err end
   self.view = view

@@ -52,6 +52,15 @@ function Callbacks.new_call(fn, ...)
     begun = false, count = select("#", ...), ... }
 end
 
+--- A call for `tell_again`: it is used again and again, so queueing it allocates nothing.
+---@param failed fun() called after an error that has ended the callback
+---@return zklock.Call
+function Callbacks.new_record(failed)
+  local call = Callbacks.new_call(false, false)
+  call.begun, call.failed = true, failed -- begun: not queued yet
+  return call
+end
+
 --- Keeps `what` alive until the callback has returned.
 function Callbacks.keep_with(call, what)
   call.keep = what
@@ -60,11 +69,6 @@ end
 --- Skips the callback if this hold has ended by then.
 function Callbacks.only_while_held(call, hold)
   call.hold = hold
-end
-
---- After an error that has ended the callback, fn() runs.
-function Callbacks.on_failure(call, fn)
-  call.failed = fn
 end
 
 --- Nothing calls the callback after this.

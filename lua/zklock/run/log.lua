@@ -17,7 +17,7 @@ local MOST = 256
 ---@field private fn function|false
 ---@field private level "error"|"warn"|"debug"
 ---@field private running any[]|boolean a weak reference to the coroutine that hands a trace over
----@field private record zklock.Call|false of a trace; used again and again
+---@field private record zklock.Call|false of a trace
 local Log = {}
 Log.__index = Log
 
@@ -34,11 +34,7 @@ end
 ---@param level "error"|"warn"|"debug" the lowest level that fn gets
 function Log.new(dispatcher, fn, level)
   local self = setmetatable({ dispatcher = dispatcher, fn = fn, level = level, running = false, record = false }, Log)
-  if level == "debug" then
-    self.record = Callbacks.new_call(false, false)
-    Callbacks.revoke(self.record) -- until there is a line
-    Callbacks.on_failure(self.record, function() go_on(self) end)
-  end
+  if level == "debug" then self.record = Callbacks.new_record(function() go_on(self) end) end
   return self
 end
 
