@@ -69,6 +69,7 @@ build = {
       ["zklock.client"] = "lua/zklock/client.lua",
       ["zklock.guard"] = "lua/zklock/guard.lua",
       ["zklock.held"] = "lua/zklock/held.lua",
+      ["zklock.holding"] = "lua/zklock/holding.lua",
       ["zklock.job"] = "lua/zklock/job.lua",
       ["zklock.jobs"] = "lua/zklock/jobs.lua",
       ["zklock.lease"] = "lua/zklock/lease.lua",

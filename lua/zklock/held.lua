@@ -3,9 +3,9 @@
 --- ask and sleep under, but not release.
 local check = require "zklock.base.check"
 local core = require "zklock.core"
-local node_requests = require "zklock.nodes.node_requests"
+local holding = require "zklock.holding"
 
----@class zklock.Held
+---@class zklock.Held: zklock.Holding
 ---@field private hold zklock.Hold
 ---@field private over "lost"|"revoked"|"stopped"|false what `sleep` returns from now on
 ---@field private has_told boolean `sleep` has returned that
@@ -73,45 +73,16 @@ function Held:sleep(seconds)
   return true
 end
 
---- True while it is held, as far as the client knows.
-local function is_open(self)
-  return not self.has_ended and self.hold:is_open()
-end
-
---- True while it is held and `validity` is above 0.
----@return boolean
-function Held:is_held()
-  check.self(self, Held, "hold:is_held")
-  return self:validity() > 0
-end
-
---- As `lock:validity`.
----@return number seconds 0 when it is not held
-function Held:validity()
-  check.self(self, Held, "hold:validity")
-  return not self.has_ended and self.hold:validity() or 0
-end
-
---- The fencing token.
----@return integer? token nil when it is not held
-function Held:token()
-  check.self(self, Held, "hold:token")
-  return is_open(self) and self.hold.token or nil
+local function current(self)
+  return not self.has_ended and self.hold
 end
 
 --- As `lock:turn`.
 ---@return integer? turn nil when it is not held
 function Held:turn()
   check.self(self, Held, "hold:turn")
-  return is_open(self) and self.hold.contender:turn() or nil
-end
-
---- The paths of the lock's own nodes; as `lock:nodes`.
----@return string[]? paths nil when it is not held
-function Held:nodes()
-  check.self(self, Held, "hold:nodes")
-  local nodes = is_open(self) and self.hold.contender:nodes()
-  return nodes and nodes[1] and nodes or nil
+  local hold = current(self)
+  return hold and hold:is_open() and hold.contender:turn() or nil
 end
 
 --- The hold, for a guarded write; or nil and why there is none.
@@ -121,17 +92,7 @@ local function find(self)
   return self.hold
 end
 
---- Writes that the servers perform only if the lock is still held; as `lock:multi`.
----@param list table[]
----@param timeout number? seconds
----@return (string|zklock.Stat|true)[]? results as of `client:multi`
----@return string? err "not owner" (the function has returned), "lost", or as of `client:multi`
----@return integer|string|nil index of the op that failed; or why, of "disconnected"
-function Held:multi(list, timeout)
-  check.self(self, Held, "hold:multi")
-  local results, err, index = node_requests.guarded(self.client, list, timeout, find, self)
-  return results, err, index
-end
+holding(Held, "hold", current, find)
 
 function Held:__tostring()
   return ("zklock.Held (%s)"):format(self:is_held() and "held" or reason(self) or "without validity")

@@ -5,10 +5,10 @@ local Callbacks = require "zklock.run.callbacks"
 local Hold = require "zklock.holds.hold"
 local check = require "zklock.base.check"
 local core = require "zklock.core"
-local node_requests = require "zklock.nodes.node_requests"
+local holding = require "zklock.holding"
 local owner = require "zklock.owners.owner"
 
----@class zklock.Request
+---@class zklock.Request: zklock.Holding
 local Request = {}
 Request.__index = Request
 Request.__name = "zklock.Request"
@@ -158,14 +158,6 @@ function Request:release()
   return core.quietly(release, self)
 end
 
---- The fencing token, while it holds.
----@return integer?
-function Request:token()
-  check.self(self, Request, "request:token")
-  if self:state() == "held" then return self.hold.token end
-  return nil
-end
-
 --- As `lock:turn`.
 ---@return integer? turn nil when it does not hold
 function Request:turn()
@@ -180,47 +172,23 @@ local function find(request)
   return not err and hold or nil, err
 end
 
---- Writes that the servers perform only if the request still holds the lock; as `lock:multi`.
----@param list table[]
----@param timeout number? seconds
----@return (string|zklock.Stat|true)[]? results as of `client:multi`
----@return string? err "not owner", "lost", or as of `client:multi`
----@return integer|string|nil index of the op that failed; or why, of "disconnected"
-function Request:multi(list, timeout)
-  check.self(self, Request, "request:multi")
-  local results, err, index = node_requests.guarded(self.client, list, timeout, find, self)
-  return results, err, index
+local function look(request)
+  local loop = request.client.loop
+  if loop.look then loop.look(request.client) end
 end
 
---- The request's own nodes; as `lock:nodes`.
----@return string[]? paths nil when it does not hold
-function Request:nodes()
-  check.self(self, Request, "request:nodes")
-  local nodes = self:state() == "held" and self.hold.contender:nodes()
-  return nodes and nodes[1] and nodes or nil
+local function current(request)
+  look(request)
+  return request.hold
 end
 
---- True while it holds and `validity` is above 0.
----@return boolean
-function Request:is_held()
-  check.self(self, Request, "request:is_held")
-  return self:validity() > 0
-end
-
---- As `lock:validity`; `state` says "held" until the client knows of a loss.
----@return number seconds 0 when it does not hold
-function Request:validity()
-  check.self(self, Request, "request:validity")
-  local hold = self.hold
-  return hold and hold:validity() or 0
-end
+holding(Request, "request", current, find)
 
 --- The state as far as the client knows.
 ---@return "waiting"|"held"|"released"|"failed"|"lost"
 function Request:state()
   check.self(self, Request, "request:state")
-  local look = self.client.loop.look
-  if look then look(self.client) end
+  look(self)
   local hold = self.hold
   if not hold then return "failed" end
   local unusable = self.client.native:unusable()
