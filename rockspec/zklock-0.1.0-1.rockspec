@@ -93,7 +93,6 @@ build = {
       ["zklock.base.flat"] = "lua/zklock/base/flat.lua",
       ["zklock.base.lua51"] = "lua/zklock/base/lua51.lua",
       ["zklock.base.text"] = "lua/zklock/base/text.lua",
-      ["zklock.base.yieldable"] = "lua/zklock/base/yieldable.lua",
       ["zklock.base.yields"] = "lua/zklock/base/yields.lua",
       ["zklock.holds.client_holds"] = "lua/zklock/holds/client_holds.lua",
       ["zklock.holds.hold"] = "lua/zklock/holds/hold.lua",

@@ -44,15 +44,13 @@ local CALLER, CHECK = 3, 4
 
 local function check_credential(entry, name)
   if type(entry) ~= "table" then
-    error(("bad argument '%s': table with scheme and credential expected, got %s")
-      :format(name, type(entry)), CALLER + 1)
+    check.refuse(name, "table with scheme and credential", type(entry), CHECK)
   end
   check.options(entry, name, { scheme = true, credential = true }, CHECK + 1, true)
   local scheme = check.text(entry.scheme, name .. ".scheme", CHECK + 1)
   local credential = check.text(entry.credential, name .. ".credential", CHECK + 1)
   if #scheme + #credential > CREDENTIAL_MOST then
-    error(("bad argument '%s': at most %d bytes expected, got %d")
-      :format(name, CREDENTIAL_MOST, #scheme + #credential), CALLER + 1)
+    check.refuse(name, ("at most %d bytes"):format(CREDENTIAL_MOST), ("%d"):format(#scheme + #credential), CHECK)
   end
   return scheme, credential
 end
@@ -60,9 +58,7 @@ end
 --- One credential or a list of them, as scheme, credential, scheme, credential, ...
 local function check_auth(auth)
   if auth == nil then return {} end
-  if type(auth) ~= "table" then
-    error(("bad argument 'options.auth': table or nil expected, got %s"):format(type(auth)), CALLER)
-  end
+  if type(auth) ~= "table" then check.refuse("options.auth", "table or nil", type(auth), CALLER) end
   if auth[1] == nil then auth = { auth } end
   local flat, count = {}, 0
   for _ in each(auth) do count = count + 1 end
@@ -76,20 +72,14 @@ end
 --- libzookeeper takes these as one list with commas, and skips empty parts.
 local function check_tls_part(value, name)
   check.text(value, name, CHECK + 1)
-  if value == "" then
-    error(("bad argument '%s': non-empty string expected, got an empty one"):format(name), CALLER + 1)
-  end
-  if value:find(",", 1, true) then
-    error(("bad argument '%s': string without commas expected, got one with a comma"):format(name), CALLER + 1)
-  end
+  if value == "" then check.refuse(name, "non-empty string", "an empty one", CHECK) end
+  if value:find(",", 1, true) then check.refuse(name, "string without commas", "one with a comma", CHECK) end
   return value
 end
 
 local function check_tls(tls)
   if tls == nil then return nil end
-  if type(tls) ~= "table" then
-    error(("bad argument 'options.tls': table or nil expected, got %s"):format(type(tls)), CALLER)
-  end
+  if type(tls) ~= "table" then check.refuse("options.tls", "table or nil", type(tls), CALLER) end
   if not zklock.features.tls then
     error("bad argument 'options.tls': the linked libzookeeper was built without TLS", CALLER)
   end
@@ -117,8 +107,7 @@ local function check_identifier(identifier)
   if identifier == nil then return core.identity() end
   check.text(identifier, "options.identifier", CHECK)
   if #identifier > IDENTIFIER_MOST then
-    error(("bad argument 'options.identifier': at most %d bytes expected, got %d")
-      :format(IDENTIFIER_MOST, #identifier), CALLER)
+    check.refuse("options.identifier", ("at most %d bytes"):format(IDENTIFIER_MOST), ("%d"):format(#identifier), CALLER)
   end
   return identifier
 end

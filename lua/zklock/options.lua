@@ -5,16 +5,17 @@ local check = require "zklock.base.check"
 
 local options = {}
 
+local OF_LOCKS = { fair = true, linger = true, stint = true, max_hold = true, max_waiting = true, owner = true,
+  name = true, slow = true }
+
 --- The names that `zklock.connect` and each kind of lock accept.
 options.known = {
   connect = {
     session_timeout = true, connect_timeout = true, auth = true, acl = true, identifier = true, loop = true,
     on_state = true, on_error = true, log = true, log_level = true, tls = true, node_bytes = true,
   },
-  mutex = { fair = true, linger = true, stint = true, max_hold = true, max_waiting = true, owner = true, name = true,
-    slow = true },
-  rwlock = { fair = true, linger = true, stint = true, max_hold = true, max_waiting = true, owner = true, name = true,
-    slow = true },
+  mutex = OF_LOCKS,
+  rwlock = OF_LOCKS,
   multilock = { max_hold = true, owner = true, name = true, slow = true },
   semaphore = { max_hold = true, name = true, slow = true },
   once = { timeout = true, mark = true, name = true },

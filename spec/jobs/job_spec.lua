@@ -2,7 +2,7 @@
 --- client:job(): a function that one instance runs at a time.
 
 local fixture = require "spec.support.fixture"
-local is_yieldable = require "zklock.base.yieldable"
+local is_yieldable = require("zklock.base.yields").is_yieldable
 local jobs = require "spec.support.jobs"
 local mark = require "zklock.mark"
 local wait = require "spec.support.wait"

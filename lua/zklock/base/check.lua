@@ -12,9 +12,12 @@ local CALLER = 3
 
 local LABEL_BYTES = 255
 
+---@param level integer? of the public function's caller, seen from the function that refuses
 local function refuse(name, expected, got, level)
   error(("bad argument '%s': %s expected, got %s"):format(name, expected, got), (level or CALLER) + 1)
 end
+
+check.refuse = refuse
 
 local function show(value)
   return type(value) == "number" and ("%.14g"):format(value) or type(value)

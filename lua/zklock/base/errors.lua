@@ -3,7 +3,8 @@
 --- __tostring does.
 local errors = {}
 
-local NO_MEMORY = "not enough memory" -- as Lua itself says it
+errors.NO_MEMORY = "not enough memory" -- as Lua itself says it
+
 local NO_TEXT = "(an error that cannot be told)"
 
 local function to_text(err)
@@ -48,7 +49,7 @@ end
 
 --- For xpcall, if the error is raised again, which loses its traceback: a text gets it.
 function errors.with_traceback(err)
-  if type(err) ~= "string" or err == NO_MEMORY or err:find("\nstack traceback:", 1, true) then return err end
+  if type(err) ~= "string" or err == errors.NO_MEMORY or err:find("\nstack traceback:", 1, true) then return err end
   local ok, trace = pcall(debug.traceback, err, 2)
   return ok and trace or err
 end

@@ -17,6 +17,10 @@ function lua51.xpcall(fn, handler, ...)
   return xpcall(function() return fn(unpack(arguments, 1, count)) end, handler) -- luacheck: ignore 113
 end
 
+function lua51.is_yieldable()
+  return coroutine.running() ~= nil
+end
+
 function lua51.pause()
   coroutine.yield()
   return true

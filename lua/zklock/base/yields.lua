@@ -15,6 +15,11 @@ local yields = {
   --- How deep callbacks may nest: Lua allows 200 nested calls of C functions.
   deepest = 20,
   running = coroutine.running,
+  --- Lua 5.2 only knows whether it is the main program; there a yield across a C function raises.
+  is_yieldable = is_yieldable or function()
+    local thread, is_main = coroutine.running()
+    return thread ~= nil and not is_main
+  end,
 }
 
 --- Suspends a callback; returns false if it cannot be suspended. Lua 5.2 does not know that before

@@ -6,7 +6,6 @@
 local blocking = require "zklock.loop.blocking"
 local copas = require "copas"
 local each = require "zklock.base.each"
-local is_yieldable = require "zklock.base.yieldable"
 local yields = require "zklock.base.yields"
 
 local adapter = { name = "copas" }
@@ -156,7 +155,7 @@ end
 
 --- After an error nothing here may resume the coroutine, which may then be suspended elsewhere.
 function adapter.wait(client, waiter)
-  if not is_yieldable() then return blocking.wait(client, waiter) end
+  if not yields.is_yieldable() then return blocking.wait(client, waiter) end
   local host = client.host
   waiter.host = host
   local ok, err = yields.protected(await, host, waiter)
@@ -172,7 +171,7 @@ end
 --- Outside of the loop this creates no coroutine: Copas 4 would begin it later, and the loop may
 --- never run again.
 function adapter.spawn(client, fn)
-  if not is_yieldable() then return false end
+  if not yields.is_yieldable() then return false end
   local host = client.host
   host.beginning = host.beginning + 1
   copas.addthread(function()
@@ -184,7 +183,7 @@ end
 
 --- Copas 4 begins threads in a later turn.
 function adapter.settle(client)
-  while client.host.beginning > 0 and is_yieldable() do copas.pause() end
+  while client.host.beginning > 0 and yields.is_yieldable() do copas.pause() end
 end
 
 return adapter

@@ -3,7 +3,6 @@
 --- so any coroutine can wait.
 local blocking = require "zklock.loop.blocking"
 local core = require "zklock.core"
-local is_yieldable = require "zklock.base.yieldable"
 local Bag = require "zklock.base.bag"
 local errors = require "zklock.base.errors"
 local uv = require "luv"
@@ -149,7 +148,7 @@ end
 
 --- After an error nothing here may resume the coroutine, which may then be suspended elsewhere.
 function luv.wait(client, waiter)
-  if not is_yieldable() then return blocking.wait(client, waiter) end
+  if not yields.is_yieldable() then return blocking.wait(client, waiter) end
   listen(client.host)
   local ok, err = yields.protected(await, waiter)
   if ok then return end

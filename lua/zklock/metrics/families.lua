@@ -39,10 +39,8 @@ for _, name in ipairs { "zklock_oldest_wait_seconds", "zklock_oldest_hold_second
   families.of[name].is_age = true
 end
 
---- The upper bounds of the buckets in seconds, and how they are written.
+--- The upper bounds of the buckets in seconds.
 families.bounds = { 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, math.huge }
-families.le = { "0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "30",
-  "60", "+Inf" }
 
 --- The values that labels can have; of `lock` any name.
 families.results = { "acquired", "timeout", "cancelled", "disconnected", "busy", "deadlock", "closed", "error" }

@@ -3,7 +3,6 @@
 local each = require "zklock.base.each"
 local families = require "zklock.metrics.families"
 
-local LE = families.le
 local FIELDS = { counter = "counters", gauge = "gauges", histogram = "histograms" }
 
 --- A number as the format wants it. A count has up to 2^53.
@@ -26,9 +25,9 @@ end
 
 local function write_histogram(lines, name, labels, histogram)
   local count, before = 0, labels == "" and "" or labels .. ","
-  for i = 1, #LE do
+  for i, bound in ipairs(families.bounds) do
     count = count + histogram[i]
-    write_value(lines, name .. "_bucket", before .. 'le="' .. LE[i] .. '"', count)
+    write_value(lines, name .. "_bucket", before .. 'le="' .. number(bound) .. '"', count)
   end
   write_value(lines, name .. "_sum", labels, histogram.sum)
   write_value(lines, name .. "_count", labels, count)

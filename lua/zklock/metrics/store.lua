@@ -4,6 +4,7 @@
 --- full dictionary refuses, and the store counts each refusal.
 local core = require "zklock.core"
 local each = require "zklock.base.each"
+local families = require "zklock.metrics.families"
 
 ---@class zklock.metrics.Store
 ---@field private dict table
@@ -23,9 +24,7 @@ local ERRORS, NAMES, EVENTS, WANTED = PREFIX .. "errors", PREFIX .. "names", PRE
 local EXPIRY = 5
 --- Seconds for which the workers write their parts of the page after somebody has looked at it.
 local LOOKED = 10
---- How many names of locks have a label of their own, in all workers together; and the label of the
---- others.
-local NAMES_MOST, OTHER = 100, "other"
+local NAMES_MOST, OTHER = families.NAMES_MOST, families.OTHER
 --- Bytes that a dictionary is taken to have if nginx does not say it.
 local CAPACITY_LEAST = 2 ^ 18
 --- How many events are kept.

@@ -32,7 +32,7 @@ function ops.read(client, kind, path, name, level)
 end
 
 local function bytes(value, name, level)
-  if type(value) ~= "string" then refuse(name, ("string expected, got %s"):format(type(value)), level) end
+  if type(value) ~= "string" then check.refuse(name, "string", type(value), level) end
   return value
 end
 
@@ -140,13 +140,13 @@ end
 --- Checks a list of ops.
 ---@return table[]
 function ops.list(client, value, level)
-  if type(value) ~= "table" then refuse("ops", ("list expected, got %s"):format(type(value)), level) end
+  if type(value) ~= "table" then check.refuse("ops", "list", type(value), level) end
   local count, list = 0, {}
   for _ in each(value) do count = count + 1 end
-  if count ~= #value then refuse("ops", "list expected, got a table that is not a list", level) end
+  if count ~= #value then check.refuse("ops", "list", "a table that is not a list", level) end
   for i = 1, count do
     local op, name = value[i], ("ops[%d]"):format(i)
-    if type(op) ~= "table" then refuse(name, ("table expected, got %s"):format(type(op)), level) end
+    if type(op) ~= "table" then check.refuse(name, "table", type(op), level) end
     list[i] = one_of_list(client, op, name, level + 1)
   end
   return list

@@ -4,12 +4,11 @@ local Bag = require "zklock.base.bag"
 local Log = require "zklock.run.log"
 local Waits = require "zklock.run.waits"
 local core = require "zklock.core"
+local errors = require "zklock.base.errors"
 local flat = require "zklock.base.flat"
 local text = require "zklock.base.text"
 
 local quietly = core.quietly
-
-local NO_MEMORY = "not enough memory" -- as Lua itself says it
 
 --- So many events are taken before a debug hook may run again.
 local EVENTS_MOST = 64
@@ -239,7 +238,7 @@ local function release_and_take(self, give_back, hold, failed)
     self.taking = true -- the subject of an event may release, too
     local done, raised = pcall(take_early, self)
     self.taking = false
-    if not done and raised ~= NO_MEMORY then error(raised, 0) end
+    if not done and raised ~= errors.NO_MEMORY then error(raised, 0) end
   end
   return ok, err
 end

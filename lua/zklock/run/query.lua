@@ -1,11 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --- query: sends the engine a query, which the engine answers once, and waits for the answer.
 local core = require "zklock.core"
+local errors = require "zklock.base.errors"
 local owner = require "zklock.owners.owner"
 
 local quietly = core.quietly
-
-local NO_MEMORY = "not enough memory" -- as Lua itself says it
 
 --- A query without an answer so far; `result` is the engine's part of it.
 local Pending = {}
@@ -73,6 +72,6 @@ return function(client, start, read, explain)
   local more = explain and ok and err and result and explain(result) or nil
   if result then result:drop() end
   if not ok then error(raised, 0) end
-  if err == NO_MEMORY then error(err, 0) end
+  if err == errors.NO_MEMORY then error(err, 0) end
   return waits:failure(err or client.native:unusable(), more)
 end
