@@ -47,7 +47,6 @@ local Client = {}
 Client.__index = Client
 Client.__name = "zklock.Client"
 
---- Called by zklock.connect.
 ---@param native userdata
 ---@param options { loop: table, chroot: string, is_known: boolean, on_state: function?, on_error: function?,
 ---   log: function|false|nil, log_level: string }
@@ -109,7 +108,6 @@ local function check_path(client, path)
   if not client.paths:has(path) then check.path(path, "path", 4, client.chroot) end
 end
 
---- The number of a handle's name; nil: it has none.
 local function label_of(client, name)
   return name and client.native:name(name)
 end

@@ -12,7 +12,6 @@ Guard.__name = "zklock.Guard"
 
 local guard = {}
 
---- The collector has taken a guard.
 local function collected(claim)
   if not claim.open then return end
   claim.open = false
@@ -68,7 +67,6 @@ function Guard:turn()
   return self:is_open() and self.claim.hold.contender:turn() or nil
 end
 
---- True while it holds and validity is above 0.
 ---@return boolean
 function Guard:is_held()
   check.self(self, Guard, "guard:is_held")

@@ -79,7 +79,6 @@ local function pause(job, seconds)
   if not pcall(job.client.waits.ring_at, job.client.waits, job.until_when, job.alarm) then go_on(job) end
 end
 
---- The pause after one more error.
 local function failed_pause(job)
   local settings = job.settings
   local most = math.max(settings.pause, settings.pause_most)
@@ -122,7 +121,6 @@ local function release_all(hold, failed)
   end
 end
 
---- Ends what the job has of the lock.
 ---@param failed boolean? true: work under the lock may go on
 local function give_back(job, failed)
   local hold = job.hold
@@ -156,7 +154,6 @@ local function finish(job, seconds, failed)
   if job.is_stopping or job.client.native:unusable() then become_stopped(job) else pause(job, seconds) end
 end
 
---- For metrics.
 ---@param what "ran"|"skipped"|"failed"
 local function count_run(job, what)
   job.client.native:count_run(job.lock.label, what)
@@ -222,7 +219,6 @@ local function is_valid(job, hold)
   return mark.confirm(job.client, hold, moment(job))
 end
 
---- Is it due?
 ---@return number? left 0: it is
 ---@return string? err
 ---@return string? why
@@ -313,7 +309,6 @@ end
 
 -- ---- the interface ------------------------------------------------------------------------------
 
---- Begins a job.
 ---@param lock zklock.Lock of its mutex
 ---@param fn fun(token: integer, hold: zklock.Held)
 ---@param settings zklock.JobSettings

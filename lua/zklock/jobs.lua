@@ -16,7 +16,6 @@ function Jobs.new(client)
     waiters = setmetatable({}, { __mode = "k" }) }, Jobs)
 end
 
---- True if no job may begin.
 function Jobs:refuses()
   return self.is_closed
 end
@@ -27,7 +26,6 @@ function Jobs:add(job)
   self.client.dispatcher:keep(job)
 end
 
---- The job has ended.
 function Jobs:remove(job)
   self.all:remove(job)
   self.client.dispatcher:unkeep(job)
@@ -65,7 +63,6 @@ local function is_quiet(self)
   return true
 end
 
---- Ends all jobs, and waits for their functions.
 function Jobs:close(deadline)
   self:leave()
   if self.client.waits:cannot_wait() then return end

@@ -30,7 +30,6 @@ Lock.__name = "zklock.Lock"
 --- for each path takes memory.
 local NOBODY = LockPath.NOBODY
 
---- A handle for a path.
 ---@param lock_path zklock.LockPath
 ---@param by_thread boolean? true: a call without an owner belongs to the host's light thread
 ---@param label integer?
@@ -300,7 +299,6 @@ local function held(lock, who)
   return hold, hold:validity()
 end
 
---- The caller's own hold.
 ---@private
 ---@return zklock.Hold? hold nil: the caller does not hold the lock
 function Lock:hold_of_caller()

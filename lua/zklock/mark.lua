@@ -27,7 +27,6 @@ function mark.ask(client, hold, seconds, writes, deadline)
   end, read_left)
 end
 
---- Writes the mark.
 ---@param hold zklock.Hold
 ---@return true? ok
 ---@return string? err

@@ -11,7 +11,6 @@ local RwLock = {}
 RwLock.__index = RwLock
 RwLock.__name = "zklock.RwLock"
 
---- A handle for a path.
 ---@param lock_path zklock.LockPath of the writers
 ---@param label integer? the number of its name, for metrics
 ---@return zklock.RwLock

@@ -16,7 +16,6 @@ local Semaphore = { label = 0 }
 Semaphore.__index = Semaphore
 Semaphore.__name = "zklock.Semaphore"
 
---- A handle for a path.
 ---@param label integer?
 ---@return zklock.Semaphore
 function Semaphore.new(client, lock_path, label)

@@ -111,7 +111,6 @@ function check.short_deadline(seconds, name, most, level)
   return moment, once
 end
 
---- An integer in a range.
 ---@param most integer? default 2147483647
 function check.integer(value, name, least, most, level)
   most = most or 2 ^ 31 - 1
@@ -121,7 +120,6 @@ function check.integer(value, name, least, most, level)
   return value
 end
 
---- A fencing token.
 function check.token(value, name, level)
   if type(value) ~= "number" or value ~= math.floor(value) or value < 0 or value >= 2 ^ 63 then
     refuse(name, "integer >= 0", show(value), level)
@@ -146,7 +144,6 @@ local function too_long(path, chroot)
   return nil
 end
 
---- Says why a path is invalid.
 ---@param use "read"|"write"|"create"|"delete"|nil the operation on a node; nil: a lock's path
 ---@return string? why nil: the path is valid
 function check.path_error(path, chroot, use)
@@ -174,7 +171,6 @@ function check.path_error(path, chroot, use)
   return too_long(path, chroot)
 end
 
---- Checks the path of a lock, or of a node.
 ---@param chroot string? the client's, "" if it has none
 ---@param use "read"|"write"|"create"|"delete"|nil the operation on the node; nil: a lock's path
 function check.path(value, name, level, chroot, use)

@@ -40,7 +40,6 @@ function errors.traceback(thread, err)
   return ok and type(long) == "string" and long or text
 end
 
---- For xpcall.
 function errors.handler(err)
   local text = errors.text(err)
   local ok, long = pcall(debug.traceback, text, 2)

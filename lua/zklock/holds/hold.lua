@@ -240,7 +240,6 @@ function Hold:event(kind, err, token)
   Hold.wake(self)
 end
 
---- Ends the waits for this hold.
 function Hold:wake()
   local joiner, waiters, waits = self.joiner, self.waiters, self.lock_path.client.waits
   if joiner then waits:wake(joiner) end
@@ -309,7 +308,6 @@ local ENDINGS = {
   abandoned = { state = "released", drops = true, err = "cancelled", wakes = true },
 }
 
---- It leaves the tables.
 local function leave(self, state)
   local lock_path, who = self.lock_path, self.whose[1]
   local client = lock_path.client
@@ -449,7 +447,6 @@ function Hold:is_over()
   return self.state == "lost" and "lost" or "not owner"
 end
 
---- True if somebody has asked for it back.
 function Hold:is_revoked()
   return self.asked_for ~= false
 end

@@ -83,14 +83,12 @@ local function open(lock_path)
   lock_path.present = {}
 end
 
---- Makes the writers and the readers at one path refer to each other.
 function LockPath.pair(write, read)
   write.read, read.write = read, write
 end
 
 -- ---- options ------------------------------------------------------------------------------------
 
---- True if both tables contain the same settings.
 local function same(a, b)
   for name, value in each(a) do
     if b[name] ~= value then return false end
@@ -153,7 +151,6 @@ function LockPath:settle()
   if relay then self.client.holds.relays:settle(relay) end
 end
 
---- The hold belongs to its owner until it leaves.
 function LockPath:add(who, hold)
   if self.present == NONE then open(self) end
   self.present[hold] = true
@@ -165,12 +162,10 @@ function LockPath:add(who, hold)
   end
 end
 
---- One of the holds that have joined was granted.
 function LockPath:granted(hold)
   self.holder = hold
 end
 
---- The struct of handles that do not ask core first.
 ---@type zklock.Handed
 LockPath.NOBODY = { contender = false, whose = false, relay = false }
 
@@ -190,7 +185,6 @@ function LockPath:show(hold, whose)
   handed.contender, handed.whose = whose and hold.contender, whose
 end
 
---- The hold no longer belongs to that owner.
 function LockPath:disown(who, hold)
   if self.by_owner[who] == hold then self.by_owner[who] = nil end
   if self.by_ending_owner[who] == hold then self.by_ending_owner[who] = nil end

@@ -26,7 +26,6 @@ local function is_closed(controller)
   return not pcall(controller.count, controller)
 end
 
---- True if a controller that is not closed still watches.
 local function is_watched(host)
   for controller in each(host.stations) do
     if is_closed(controller) then host.stations[controller] = nil end
@@ -103,7 +102,6 @@ function adapter.wake(waiter)
   if waiter.condition then waiter.condition:signal() end
 end
 
---- The client's home, unless it is closed.
 local function home_of(host)
   local home = host.home[1]
   return home and not is_closed(home) and home or nil

@@ -25,11 +25,9 @@ local POLL, RETRY = 5, 100
 --- Seconds between two looks of the caretaker, and how many of them pass until it runs the
 --- collector.
 local TICK, ROUNDS = 1, 2
---- How often a caller tries to connect.
 local TRIES = 3
 --- Seconds between two looks of a task whether the wait that it is to end is over.
 local LOOK = 1
---- How many bells are kept for later waits.
 local SPARE_MOST = 64
 
 local weak_keys = { __mode = "k" }
@@ -182,7 +180,6 @@ function Host:begin()
   end
 end
 
---- Takes the events.
 function Host:take()
   if self.ready then
     local ok, err = xpcall(quietly, debug.traceback, self.ready)
@@ -204,7 +201,6 @@ function Host:hear()
   link:close()
 end
 
---- Lets go of the engine's socket.
 function Host:leave()
   local socket = self.socket
   if socket then socket:drop() end

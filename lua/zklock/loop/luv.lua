@@ -65,7 +65,6 @@ local function forget(waiter)
   put_back(timer)
 end
 
---- The waiter no longer waits here.
 local function leave(waiter)
   quietly(forget, waiter)
 end

@@ -135,7 +135,6 @@ local function add_rows(lines, rows, room)
   lines[#lines + 1] = line("M", held, waiting)
 end
 
---- This worker's part, as the dictionary keeps it.
 ---@param clients zklock.Client[]
 ---@param room number bytes that its holds and waits may take
 ---@return string
@@ -167,7 +166,6 @@ local READ = {
   M = function(made, held, waiting) made.more = { held = tonumber(held), waiting = tonumber(waiting) } end,
 }
 
---- A part that a worker has written.
 ---@param written string
 ---@return zklock.metrics.Part
 function part.read(written)
@@ -185,7 +183,6 @@ end
 
 -- ---- the events -----------------------------------------------------------------------------------------------------
 
---- An event as the dictionary keeps it.
 ---@param kind "lost"|"state"|"slow"
 ---@param said string
 ---@return string

@@ -31,7 +31,6 @@ local EVENTS_MOST = 50
 ---@type table<table, zklock.metrics.Publisher> by dictionary
 local publishers = {}
 
---- This worker's publisher for that dictionary; nil: it has none.
 ---@param dict table
 ---@return zklock.metrics.Publisher?
 function Publisher.of(dict)
@@ -160,7 +159,6 @@ local function run(premature, self)
   if self.shared[1] or self.events[1] then self:write() end
 end
 
---- Asks nginx for the timer.
 local function ensure_timer(self)
   if self.is_timed or ngx.worker.exiting() then return end
   local ok, err = ngx.timer.every(PERIOD, run, self)
@@ -181,7 +179,6 @@ end
 
 -- ---- clients --------------------------------------------------------------------------------------------------------
 
---- Notes an event for the page.
 local function note(self, kind, said)
   local events = self.events
   if #events == EVENTS_MOST then table.remove(events, 1) end

@@ -124,7 +124,6 @@ function snapshot.of(client, label_of)
   return made
 end
 
---- Adds the values of one snapshot to another.
 ---@param into zklock.Snapshot
 ---@param from zklock.Snapshot
 function snapshot.merge(into, from)

@@ -27,7 +27,6 @@ local LOOKED = 10
 local NAMES_MOST, OTHER = families.NAMES_MOST, families.OTHER
 --- Bytes that a dictionary is taken to have if nginx does not say it.
 local CAPACITY_LEAST = 2 ^ 18
---- How many events are kept.
 local EVENTS_MOST = 50
 
 ---@param dict table ngx.shared.NAME

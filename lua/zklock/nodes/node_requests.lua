@@ -11,7 +11,6 @@ local function shortage(answer)
   return answer:shortage()
 end
 
---- Performs one op.
 ---@param client zklock.Client
 ---@param op table from `ops`
 ---@param read (fun(answer: userdata): ...: any)?

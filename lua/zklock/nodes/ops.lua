@@ -137,7 +137,6 @@ local function one_of_list(client, op, name, level)
   return made
 end
 
---- Checks a list of ops.
 ---@return table[]
 function ops.list(client, value, level)
   if type(value) ~= "table" then check.refuse("ops", "list", type(value), level) end
@@ -164,7 +163,6 @@ function ops.spare(list, paths, level)
   end
 end
 
---- The result of one op of a transaction.
 ---@param answer userdata
 function ops.result(op, answer, index)
   if op[1] == KINDS.create then return answer:data(index) end

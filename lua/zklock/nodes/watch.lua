@@ -19,7 +19,6 @@ local Watch = {}
 Watch.__index = Watch
 Watch.__name = "zklock.Watch"
 
---- Begins to watch.
 ---@param client zklock.Client
 ---@param children boolean true: watches the children; false: the data
 ---@return zklock.Watch? watch

@@ -130,7 +130,6 @@ function Host:leave()
   self.native:wake() -- nginx checks its semaphores only after a descriptor or a timer has woken it
 end
 
---- The client is closed.
 function Host:remove()
   self.removed = true
   self:leave()

@@ -55,7 +55,6 @@ local function is_of(classes, value)
     and rawget(value, "_lifetimes") ~= nil
 end
 
---- True for an object of a kept class.
 function owner.is_kept(value)
   return is_of(kept_classes, value)
 end

@@ -128,7 +128,6 @@ local function leave(lifetimes, number)
   lifetimes.count, lifetimes.vacant = last - 1, lifetimes.vacant - 1
 end
 
---- Removes a thing from an owner's share.
 local function take_out(lifetimes, share, subject)
   if not share[subject] then return end
   share[subject] = nil

@@ -93,7 +93,6 @@ function Callbacks:tell_again(call, fn, a)
   self.fifo:again(call, fn, a)
 end
 
---- Queues a new call of fn for the next turn.
 function Callbacks:later(fn, ...)
   self.fifo:append(self.new_call(fn, ...))
 end

@@ -70,7 +70,6 @@ function Dispatcher:enter(subject)
   return tag
 end
 
---- Keeps a subject alive until `unkeep`.
 function Dispatcher:keep(subject)
   self.kept:add(subject)
 end
@@ -94,7 +93,6 @@ function Dispatcher:ends_with(stop)
   self.on_end = stop
 end
 
---- Sets the listener for the session's state.
 function Dispatcher:listen(on_state)
   self.on_state = on_state or false
 end
@@ -115,7 +113,6 @@ local function note(self, line)
   if self.on_note then self.on_note("zklock: " .. line .. self.signature) end
 end
 
---- A hold was lost.
 ---@param said string
 function Dispatcher:note_loss(said)
   local line = "lost: " .. text.escape(said)
@@ -124,7 +121,6 @@ function Dispatcher:note_loss(said)
   tell_observers(self, "lost", said)
 end
 
---- The engine warns.
 ---@param line string safe to show
 function Dispatcher:note_warning(line)
   note(self, line)
