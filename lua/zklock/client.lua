@@ -315,9 +315,8 @@ end
 ---@param token integer as of `acquire`, `lock:token()`, `lease:token()` or $ZKLOCK_TOKEN
 ---@param timeout number? seconds; nil waits for ever; 0 tries once
 ---@return boolean? holds false also if there is no such path, and once this client has released the hold
----@return string? err "timeout", "disconnected", "closed", "access denied", "auth failed", "too many", "forked",
----  "cannot wait in phase NAME", "zookeeper: NAME"
----@return string? why of "disconnected", as of `flush`
+---@return string? err as of `lock:revoke`
+---@return string? why likewise
 function Client:check(path, token, timeout)
   check.self(self, Client, "client:check")
   check_path(self, path)

@@ -35,8 +35,7 @@ end
 
 --- Releases; a second call does nothing and answers true.
 ---@return boolean? ok
----@return string? err "unknown": released with validity 0, so nobody can say whether it was still held; "lost",
----  "closed", "forked"
+---@return string? err "unknown" (as of `lock:release`), "lost", "closed", "forked"
 function Guard:release()
   check.self(self, Guard, "guard:release")
   return Hold.close(self.claim)

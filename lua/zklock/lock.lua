@@ -485,7 +485,7 @@ end
 ---@param timeout number? seconds
 ---@return boolean? asked true once the servers have stored the request; false: nobody holds it
 ---@return string? err "timeout", "disconnected", "closed", "access denied", "auth failed", "forked", "too many",
----  "zookeeper: NAME"
+---  "cannot wait in phase NAME", "zookeeper: NAME"
 ---@return string? why of "disconnected", as of `acquire`
 function Lock:revoke(timeout)
   check.self(self, Lock, "lock:revoke")
@@ -496,9 +496,8 @@ end
 --- The nodes in the line, in order; for a multilock, one line after the other.
 ---@param timeout number? seconds
 ---@return zklock.Participant[]?
----@return string? err "timeout", "disconnected", "closed", "access denied", "auth failed", "forked", "too many",
----  "zookeeper: NAME"
----@return string? why of "disconnected", as of `acquire`
+---@return string? err as of `revoke`
+---@return string? why likewise
 function Lock:participants(timeout)
   check.self(self, Lock, "lock:participants")
   local deadline, once = check.deadline(timeout, "timeout")

@@ -151,8 +151,7 @@ end
 
 --- Releases the lock.
 ---@return boolean? ok
----@return string? err "unknown": released with validity 0, so nobody can say whether it was still held;
----  "not owner", "lost" (once), "closed", "forked"
+---@return string? err as of `lock:release`; "lost" once
 function Request:release()
   check.self(self, Request, "request:release")
   return core.quietly(release, self)

@@ -7,26 +7,11 @@ local text = require "zklock.base.text"
 
 local loop = {}
 
-local FIELDS = {
-  name = "string",
-  wait = "function",
-  wake = "function",
-  unfit = "function?",
-  can_wait = "function?",
-  watch = "function?",
-  spawn = "function?",
-  settle = "function?",
-  owner = "function?",
-  tie = "function?",
-  attend = "function?",
-  follow = "function?",
-  goes_on = "function?",
-  is_gone = "function?",
-  look = "function?",
-  note = "function?",
-  report = "function?",
-  background = "boolean?",
-}
+local FIELDS = { name = "string", wait = "function", wake = "function", background = "boolean?" }
+for _, field in ipairs { "unfit", "can_wait", "watch", "spawn", "settle", "owner", "tie", "attend", "follow", "goes_on",
+  "is_gone", "look", "note", "report" } do
+  FIELDS[field] = "function?"
+end
 
 --- The adapters that come with zklock. Each is loaded on demand, because it needs its loop.
 local MODULES = {

@@ -30,16 +30,8 @@ ffi.cdef "void *SSL_magic_pending_session_ptr(void);"
 local fetches_wait = pcall(function() return ffi.C.SSL_magic_pending_session_ptr end)
 
 --- The phases in which a light thread can be suspended.
-local YIELDING = {
-  rewrite = true,
-  server_rewrite = true,
-  access = true,
-  content = true,
-  timer = true,
-  ssl_cert = true,
-  ssl_session_fetch = fetches_wait,
-  ssl_client_hello = true,
-}
+local YIELDING = { rewrite = true, server_rewrite = true, access = true, content = true, timer = true, ssl_cert = true,
+  ssl_session_fetch = fetches_wait, ssl_client_hello = true }
 
 function openresty.unfit()
   if ngx.config.subsystem ~= "http" then return "zklock works in nginx's http {}, not in its stream {}" end
