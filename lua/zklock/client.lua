@@ -105,7 +105,7 @@ end
 
 --- Checks the path of a lock. A path that is in use has been checked before.
 local function check_path(client, path)
-  if not client.paths:has(path) then check.path(path, "path", 4, client.chroot) end
+  if not client.paths:has(path) then check.path(path, "path", client.chroot) end
 end
 
 local function label_of(client, name)
@@ -119,8 +119,8 @@ end
 function Client:mutex(path, options)
   check.self(self, Client, "client:mutex")
   check_path(self, path)
-  local settings, by_thread, name = lock_options.check(options, "mutex", 4)
-  return (Lock.new(self, self.paths:at(path, "mutex", settings, 3), by_thread, label_of(self, name)))
+  local settings, by_thread, name = lock_options.check(options, "mutex")
+  return (Lock.new(self, self.paths:at(path, "mutex", settings), by_thread, label_of(self, name)))
 end
 
 --- A read-write lock: many readers or one writer, across all processes, in order of arrival.
@@ -130,8 +130,8 @@ end
 function Client:rwlock(path, options)
   check.self(self, Client, "client:rwlock")
   check_path(self, path)
-  local settings, by_thread, name = lock_options.check(options, "rwlock", 4)
-  return (RwLock.new(self, self.paths:at(path, "rwlock", settings, 3), by_thread, label_of(self, name)))
+  local settings, by_thread, name = lock_options.check(options, "rwlock")
+  return (RwLock.new(self, self.paths:at(path, "rwlock", settings), by_thread, label_of(self, name)))
 end
 
 --- Several locks that are held all or none; two multilocks never wait for each other.
@@ -140,9 +140,9 @@ end
 ---@return zklock.Lock
 function Client:multilock(paths, options)
   check.self(self, Client, "client:multilock")
-  check.paths(paths, "paths", nil, self.chroot)
-  local settings, by_thread, name = lock_options.check(options, "multilock", 4)
-  return (Lock.new(self, self.paths:of_all(paths, settings, 3), by_thread, label_of(self, name)))
+  check.paths(paths, "paths", self.chroot)
+  local settings, by_thread, name = lock_options.check(options, "multilock")
+  return (Lock.new(self, self.paths:of_all(paths, settings), by_thread, label_of(self, name)))
 end
 
 --- A number of leases, across all processes, in order of arrival.
@@ -154,9 +154,9 @@ function Client:semaphore(path, permits, options)
   check.self(self, Client, "client:semaphore")
   check_path(self, path)
   check.integer(permits, "permits", 1)
-  local checked, _, name = lock_options.check(options, "semaphore", 4)
+  local checked, _, name = lock_options.check(options, "semaphore")
   local settings = { fair = checked.fair, max_hold = checked.max_hold, slow = checked.slow, permits = permits }
-  return (Semaphore.new(self, self.paths:at(path, "semaphore", settings, 3), label_of(self, name)))
+  return (Semaphore.new(self, self.paths:at(path, "semaphore", settings), label_of(self, name)))
 end
 
 --- Begins a job: a function that one instance runs at a time, across all machines, again and again.
@@ -169,8 +169,8 @@ function Client:job(path, fn, options)
   check.self(self, Client, "client:job")
   check_path(self, path)
   check.func(fn, "fn")
-  local settings, name = lock_options.check_job(options, 4)
-  local lock_path = self.paths:mutex(path, lock_options.usual, 3)
+  local settings, name = lock_options.check_job(options)
+  local lock_path = self.paths:mutex(path, lock_options.usual)
   local unusable = self.native:unusable() or self.jobs:refuses() and "closed"
   if unusable then return nil, unusable end
   local job = Job.new(self, Lock.new(self, lock_path, false, label_of(self, name), true), fn, settings)
@@ -193,8 +193,8 @@ function Client:once(path, seconds, fn, options)
   check_path(self, path)
   check.period(seconds, "seconds")
   check.func(fn, "fn")
-  local mark, timeout, name = lock_options.check_once(options, 4)
-  local lock = Lock.new(self, self.paths:mutex(path, lock_options.usual, 3), false, label_of(self, name))
+  local mark, timeout, name = lock_options.check_once(options)
+  local lock = Lock.new(self, self.paths:mutex(path, lock_options.usual), false, label_of(self, name))
   return do_once(self, lock, seconds, fn, mark, timeout)
 end
 
@@ -268,7 +268,7 @@ function Client:spawn(fn, ...)
   check.func(fn, "fn")
   local unusable = self.native:unusable()
   if unusable then
-    error(unusable == "closed" and "the client is closed" or "the client belongs to the parent process", 2)
+    check.fail(unusable == "closed" and "the client is closed" or "the client belongs to the parent process")
   end
   self.callbacks:later(fn, ...)
   self.native:wake()

@@ -49,7 +49,6 @@ return function(class, word, current, find)
 
   function class:multi(list, timeout)
     check.self(self, class, names.multi)
-    local results, err, index = node_requests.guarded(self.client, list, timeout, find, self)
-    return results, err, index
+    return node_requests.guarded(self.client, list, timeout, find, self)
   end
 end

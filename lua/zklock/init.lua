@@ -39,18 +39,15 @@ local IDENTIFIER_MOST, CREDENTIAL_MOST = 1024, 65536 -- bytes
 local TIMEOUT_MOST = 3600 -- seconds
 local NODE_BYTES_LEAST, NODE_BYTES_MOST = 1000, 100000000
 
--- Levels of connect's caller, seen from a function below that connect calls, and from a check called there.
-local CALLER, CHECK = 3, 4
-
 local function check_credential(entry, name)
   if type(entry) ~= "table" then
-    check.refuse(name, "table with scheme and credential", type(entry), CHECK)
+    check.refuse(name, "table with scheme and credential", type(entry))
   end
-  check.options(entry, name, { scheme = true, credential = true }, CHECK + 1, true)
-  local scheme = check.text(entry.scheme, name .. ".scheme", CHECK + 1)
-  local credential = check.text(entry.credential, name .. ".credential", CHECK + 1)
+  check.options(entry, name, { scheme = true, credential = true }, true)
+  local scheme = check.text(entry.scheme, name .. ".scheme")
+  local credential = check.text(entry.credential, name .. ".credential")
   if #scheme + #credential > CREDENTIAL_MOST then
-    check.refuse(name, ("at most %d bytes"):format(CREDENTIAL_MOST), ("%d"):format(#scheme + #credential), CHECK)
+    check.refuse(name, ("at most %d bytes"):format(CREDENTIAL_MOST), ("%d"):format(#scheme + #credential))
   end
   return scheme, credential
 end
@@ -58,7 +55,7 @@ end
 --- One credential or a list of them, as scheme, credential, scheme, credential, ...
 local function check_auth(auth)
   if auth == nil then return {} end
-  if type(auth) ~= "table" then check.refuse("options.auth", "table or nil", type(auth), CALLER) end
+  if type(auth) ~= "table" then check.refuse("options.auth", "table or nil", type(auth)) end
   if auth[1] == nil then auth = { auth } end
   local flat, count = {}, 0
   for _ in each(auth) do count = count + 1 end
@@ -71,19 +68,19 @@ end
 
 --- libzookeeper takes these as one list with commas, and skips empty parts.
 local function check_tls_part(value, name)
-  check.text(value, name, CHECK + 1)
-  if value == "" then check.refuse(name, "non-empty string", "an empty one", CHECK) end
-  if value:find(",", 1, true) then check.refuse(name, "string without commas", "one with a comma", CHECK) end
+  check.text(value, name)
+  if value == "" then check.refuse(name, "non-empty string", "an empty one") end
+  if value:find(",", 1, true) then check.refuse(name, "string without commas", "one with a comma") end
   return value
 end
 
 local function check_tls(tls)
   if tls == nil then return nil end
-  if type(tls) ~= "table" then check.refuse("options.tls", "table or nil", type(tls), CALLER) end
+  if type(tls) ~= "table" then check.refuse("options.tls", "table or nil", type(tls)) end
   if not zklock.features.tls then
-    error("bad argument 'options.tls': the linked libzookeeper was built without TLS", CALLER)
+    check.wrong("options.tls", "the linked libzookeeper was built without TLS")
   end
-  check.options(tls, "options.tls", { ca = true, cert = true, key = true, password = true }, CHECK, true)
+  check.options(tls, "options.tls", { ca = true, cert = true, key = true, password = true }, true)
   local ca = check_tls_part(tls.ca, "options.tls.ca")
   local cert = check_tls_part(tls.cert, "options.tls.cert")
   local key = check_tls_part(tls.key, "options.tls.key")
@@ -91,40 +88,36 @@ local function check_tls(tls)
   -- key, or ask on the terminal.
   local password = tls.password == nil and "none" or check_tls_part(tls.password, "options.tls.password")
   local wrong, why = core.check_tls(ca, cert, key, password)
-  if wrong then error(("bad argument 'options.tls.%s': %s"):format(wrong, text.escape(why)), CALLER) end
+  if wrong then check.wrong("options.tls." .. wrong, text.escape(why)) end
   return { ca, cert, key, password } -- not joined: the joined string would stay in Lua's memory
 end
 
 --- A certificate is an identity, as a password is.
 local function check_acl(value, is_known)
   if value == nil then return acl.default(is_known) end
-  -- No tail call: Lua versions count the levels of those differently.
-  local number = acl.check(value, "options.acl", is_known, CHECK)
-  return number
+  return acl.check(value, "options.acl", is_known)
 end
 
 local function check_identifier(identifier)
   if identifier == nil then return core.identity() end
-  check.text(identifier, "options.identifier", CHECK)
+  check.text(identifier, "options.identifier")
   if #identifier > IDENTIFIER_MOST then
-    check.refuse("options.identifier", ("at most %d bytes"):format(IDENTIFIER_MOST), ("%d"):format(#identifier), CALLER)
+    check.refuse("options.identifier", ("at most %d bytes"):format(IDENTIFIER_MOST), ("%d"):format(#identifier))
   end
   return identifier
 end
 
 local function check_node_bytes(bytes)
   if bytes == nil then return nil end
-  -- No tail call: see check_acl.
-  local checked = check.integer(bytes, "options.node_bytes", NODE_BYTES_LEAST, NODE_BYTES_MOST, CHECK)
-  return checked
+  return check.integer(bytes, "options.node_bytes", NODE_BYTES_LEAST, NODE_BYTES_MOST)
 end
 
 local LEVELS = { error = "error", warn = "warn", debug = "debug" }
 
 local function check_log_level(level, log)
   if level == nil then return "warn" end
-  check.word(level, "options.log_level", LEVELS, CHECK)
-  if not log then error("bad argument 'options.log_level': only valid with a function in options.log", CALLER) end
+  check.word(level, "options.log_level", LEVELS)
+  if not log then check.wrong("options.log_level", "only valid with a function in options.log") end
   return level
 end
 
@@ -169,11 +162,11 @@ end
 function zklock.connect(hosts, options)
   check.text(hosts, "hosts")
   local wrong = core.check_hosts(hosts)
-  if wrong then error(("bad argument 'hosts': %s"):format(text.escape(wrong)), 2) end
+  if wrong then check.wrong("hosts", text.escape(wrong)) end
   options = check.options(options, "options", known_options.connect)
   local session_timeout = options.session_timeout == nil and 10
-    or check.seconds(options.session_timeout, "options.session_timeout", nil, TIMEOUT_MOST)
-  local adapter = loop.choose(options.loop, CALLER)
+    or check.seconds(options.session_timeout, "options.session_timeout", TIMEOUT_MOST)
+  local adapter = loop.choose(options.loop)
   local connect_timeout = options.connect_timeout
   if connect_timeout == nil then connect_timeout = adapter.background and 0 or session_timeout end
   local deadline, once = check.short_deadline(connect_timeout, "options.connect_timeout", TIMEOUT_MOST)

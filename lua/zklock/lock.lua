@@ -286,7 +286,7 @@ end
 --- The owner's hold and its validity in seconds; or nil.
 local function held(lock, who)
   local client = lock.client
-  who = owner_or_current(lock, check.owner(who, 4))
+  who = owner_or_current(lock, check.owner(who))
   local known = lock.lock_path:handed_to(who)
   if known then
     local token, seconds = standing(known.contender, true)
@@ -381,8 +381,7 @@ end
 function Lock:multi(list, timeout, who)
   check.self(self, Lock, "lock:multi")
   who = owner_or_current(self, check.owner(who))
-  local results, err, index = node_requests.guarded(self.client, list, timeout, find, self, who)
-  return results, err, index
+  return node_requests.guarded(self.client, list, timeout, find, self, who)
 end
 
 --- The paths of the lock's own nodes, for transactions of your own that depend on the lock.

@@ -89,15 +89,15 @@ local OF_PLACES = { "linger", "stint" }
 local LINGER, STINT, STINT_MOST = 1, 1, 3600
 
 --- Checks the options of `fair = false`, which are not valid with a fair lock.
-local function check_place(given, settings, level)
+local function check_place(given, settings)
   for _, name in ipairs(OF_PLACES) do
     if settings.fair and given[name] ~= nil then
-      error(("bad argument 'options.%s': only valid with fair = false"):format(name), level - 1)
+      check.wrong("options." .. name, "only valid with fair = false")
     end
   end
   if settings.fair then return end
-  settings.linger = given.linger == nil and LINGER or check.span(given.linger, "options.linger", level)
-  settings.stint = given.stint == nil and STINT or check.span(given.stint, "options.stint", level, STINT_MOST)
+  settings.linger = given.linger == nil and LINGER or check.span(given.linger, "options.linger")
+  settings.stint = given.stint == nil and STINT or check.span(given.stint, "options.stint", STINT_MOST)
 end
 
 --- The settings of a lock without options, and of one with `fair = false` alone: all such locks share
@@ -111,16 +111,14 @@ local MARKS = { before = "before", after = "after" }
 
 --- When the mark is written.
 ---@return "before"|"after"
-function options.mark(given, level)
-  if given == nil then return "before" end
-  local mark = check.word(given, "options.mark", MARKS, level + 1) -- no tail call, which has no level
-  return mark
+function options.mark(given)
+  return given == nil and "before" or check.word(given, "options.mark", MARKS)
 end
 
 --- The name of a handle, for metrics.
 ---@return string?
-local function check_name(given, level)
-  if given ~= nil then check.label(given, "options.name", level + 1) end
+local function check_name(given)
+  if given ~= nil then check.label(given, "options.name") end
   return given
 end
 
@@ -128,11 +126,11 @@ end
 ---@return "before"|"after" mark
 ---@return number? timeout
 ---@return string? name
-function options.check_once(given, level)
-  given = check.options(given, "options", options.known.once, level)
-  local mark = options.mark(given.mark, level)
-  check.deadline(given.timeout, "options.timeout", level)
-  return mark, given.timeout, check_name(given.name, level)
+function options.check_once(given)
+  given = check.options(given, "options", options.known.once)
+  local mark = options.mark(given.mark)
+  check.deadline(given.timeout, "options.timeout")
+  return mark, given.timeout, check_name(given.name)
 end
 
 local PAUSE, PAUSE_MOST = 1, 30
@@ -140,16 +138,16 @@ local PAUSE, PAUSE_MOST = 1, 30
 --- Checks the options of `client:job`.
 ---@return zklock.JobSettings
 ---@return string? name
-function options.check_job(given, level)
-  given = check.options(given, "options", options.known.job, level)
-  local pause = given.pause == nil and PAUSE or check.span(given.pause, "options.pause", level)
-  local most = given.pause_most == nil and PAUSE_MOST or check.span(given.pause_most, "options.pause_most", level)
-  local every = given.every ~= nil and check.period(given.every, "options.every", level)
+function options.check_job(given)
+  given = check.options(given, "options", options.known.job)
+  local pause = given.pause == nil and PAUSE or check.span(given.pause, "options.pause")
+  local most = given.pause_most == nil and PAUSE_MOST or check.span(given.pause_most, "options.pause_most")
+  local every = given.every ~= nil and check.period(given.every, "options.every")
   if given.mark ~= nil and not every then
-    error("bad argument 'options.mark': only valid with options.every", level - 1)
+    check.wrong("options.mark", "only valid with options.every")
   end
-  return { pause = pause, pause_most = most, every = every, mark = options.mark(given.mark, level) },
-    check_name(given.name, level)
+  return { pause = pause, pause_most = most, every = every, mark = options.mark(given.mark) },
+    check_name(given.name)
 end
 
 --- Checks the options of a lock. Nothing changes the result.
@@ -159,21 +157,21 @@ end
 ---@return boolean by_thread true: inside nginx, a call that names no owner belongs to its light
 ---  thread
 ---@return string? name
-function options.check(given, kind, level)
-  given = check.options(given, "options", options.known[kind], level)
-  local fair = given.fair == nil or check.bool(given.fair, "options.fair", level)
+function options.check(given, kind)
+  given = check.options(given, "options", options.known[kind])
+  local fair = given.fair == nil or check.bool(given.fair, "options.fair")
   local max_hold = given.max_hold
-  if max_hold ~= nil then check.seconds(max_hold, "options.max_hold", level) end
+  if max_hold ~= nil then check.seconds(max_hold, "options.max_hold") end
   local max_waiting = given.max_waiting
-  if max_waiting ~= nil then check.integer(max_waiting, "options.max_waiting", 0, nil, level) end
-  local by_thread = given.owner ~= nil and check.word(given.owner, "options.owner", { thread = true }, level)
-  local name = check_name(given.name, level)
+  if max_waiting ~= nil then check.integer(max_waiting, "options.max_waiting", 0) end
+  local by_thread = given.owner ~= nil and check.word(given.owner, "options.owner", { thread = true })
+  local name = check_name(given.name)
   local slow = given.slow
-  if slow ~= nil then check.seconds(slow, "options.slow", level) end
+  if slow ~= nil then check.seconds(slow, "options.slow") end
   local is_usual = max_hold == nil and max_waiting == nil and slow == nil and given.linger == nil and given.stint == nil
   if is_usual then return fair and USUAL or USUAL_PLACE, by_thread, name end
   local settings = { fair = fair, max_hold = max_hold, max_waiting = max_waiting, slow = slow }
-  check_place(given, settings, level + 1)
+  check_place(given, settings)
   return settings, by_thread, name
 end
 

@@ -29,7 +29,7 @@ local COUNT_MOST = 1000
 
 local function check_count(count, permits)
   if count == nil then return 1 end
-  return check.integer(count, "count", 1, math.min(permits, COUNT_MOST), 4)
+  return check.integer(count, "count", 1, math.min(permits, COUNT_MOST))
 end
 
 --- A lease that is taken while a host serves a request ends with that request.

@@ -11,13 +11,11 @@ local NAMES = { open = "open", creator = "creator", read = "read" }
 --- Checks an ACL's name and returns the engine's number for it.
 ---@param name string of the argument
 ---@param is_known boolean whether the client has an identity; without one there is no creator
----@param level integer as of `check`'s functions
 ---@return integer
-function acl.check(value, name, is_known, level)
-  local word = check.word(value, name, NAMES, level + 1)
+function acl.check(value, name, is_known)
+  local word = check.word(value, name, NAMES)
   if word ~= "open" and not is_known then
-    error(("bad argument '%s': '%s' needs options.auth or options.tls: without them there is no creator")
-      :format(name, word), level)
+    check.wrong(name, ("'%s' needs options.auth or options.tls: without them there is no creator"):format(word))
   end
   return NUMBERS[word]
 end

@@ -2,6 +2,7 @@
 --- loop: how callers wait: one adapter for each event loop. An adapter knows nothing about locks.
 --- docs/internals/adapters.md is its contract.
 
+local check = require "zklock.base.check"
 local each = require "zklock.base.each"
 local text = require "zklock.base.text"
 
@@ -34,8 +35,8 @@ end
 -- HAProxy may change its root before the first client needs the file.
 if loop.default() == "haproxy" then require(MODULES.haproxy) end
 
-local function refuse(why, level)
-  error(("bad argument 'options.loop': %s"):format(why), level + 1)
+local function refuse(why)
+  check.wrong("options.loop", why)
 end
 
 local function names()
@@ -45,23 +46,23 @@ local function names()
   return table.concat(list, ", ")
 end
 
-local function named(name, level)
+local function named(name)
   local module = MODULES[name]
   if not module then
-    refuse(("%s or an adapter table expected, got '%s'"):format(names(), text.shown(name)), level + 1)
+    refuse(("%s or an adapter table expected, got '%s'"):format(names(), text.shown(name)))
   end
   local ok, adapter = pcall(require, module)
-  if not ok then refuse(("'%s' cannot be loaded: %s"):format(name, tostring(adapter)), level + 1) end
+  if not ok then refuse(("'%s' cannot be loaded: %s"):format(name, tostring(adapter))) end
   return adapter
 end
 
-local function check_fields(adapter, level)
+local function check_fields(adapter)
   for field, expected in each(FIELDS) do
     local got = type(adapter[field])
     local wanted = expected:match("^%a+")
     if got ~= wanted and not (expected:find("?", 1, true) and got == "nil") then
       refuse(("the adapter's field '%s' must be a %s%s, is %s"):format(field, wanted,
-        wanted == expected and "" or " or nil", got == "nil" and "missing" or "a " .. got), level + 1)
+        wanted == expected and "" or " or nil", got == "nil" and "missing" or "a " .. got))
     end
   end
 end
@@ -69,18 +70,17 @@ end
 --- The adapter for `options.loop`. Raises if the value is no adapter, or if no client can be
 --- created here.
 ---@param value string|table|nil
----@param level integer of connect's caller, seen from here
-function loop.choose(value, level)
+function loop.choose(value)
   if value == nil then value = loop.default() end
   local adapter = value
   if type(value) == "string" then
-    adapter = named(value, level)
+    adapter = named(value)
   elseif type(value) ~= "table" then
-    refuse(("%s or an adapter table expected, got %s"):format(names(), type(value)), level)
+    refuse(("%s or an adapter table expected, got %s"):format(names(), type(value)))
   end
-  check_fields(adapter, level)
+  check_fields(adapter)
   local unfit = adapter.unfit and adapter.unfit()
-  if unfit then error(unfit, level) end
+  if unfit then check.fail(unfit) end
   return adapter
 end
 

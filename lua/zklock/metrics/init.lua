@@ -1,23 +1,24 @@
 -- SPDX-License-Identifier: MIT
 --- metrics: what clients count, for Prometheus.
 local Client = require "zklock.client"
+local check = require "zklock.base.check"
 local render = require "zklock.metrics.render"
 local snapshot = require "zklock.metrics.snapshot"
 
 local metrics = {}
 
 local function require_nginx(call)
-  if not rawget(_G, "ngx") then error(call .. " works inside nginx only", 3) end
+  if not rawget(_G, "ngx") then check.fail(call .. " works inside nginx only") end
 end
 
 --- The clients that a public function got, each once.
-local function check_clients(level, ...)
+local function check_clients(...)
   local clients, known = {}, {}
   for i = 1, math.max(select("#", ...), 1) do
     local client = (select(i, ...))
     if not rawequal(getmetatable(client), Client) then
       local got = select("#", ...) < i and "no value" or type(client)
-      error(("bad argument 'client %d': zklock.Client expected, got %s"):format(i, got), level + 1)
+      check.refuse("client " .. i, "zklock.Client", got)
     end
     if not known[client] then
       known[client] = true
@@ -33,7 +34,7 @@ end
 ---@return string? text
 ---@return string? err "forked": a client belongs to the parent process
 function metrics.text(client, ...)
-  local clients = check_clients(2, client, ...)
+  local clients = check_clients(client, ...)
   local label_of = snapshot.labels(clients)
   if not label_of then return nil, "forked" end
   local all = snapshot.empty()
@@ -51,7 +52,7 @@ end
 ---@return true
 function metrics.share(client, dict)
   require_nginx "metrics.share"
-  return (require("zklock.metrics.nginx").share(client, dict))
+  return require("zklock.metrics.nginx").share(client, dict)
 end
 
 --- Inside nginx, in a content handler: answers a scrape of Prometheus with the numbers of all workers

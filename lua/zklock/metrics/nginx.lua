@@ -3,6 +3,7 @@
 local Client = require "zklock.client"
 local Publisher = require "zklock.metrics.publisher"
 local Store = require "zklock.metrics.store"
+local check = require "zklock.base.check"
 local each = require "zklock.base.each"
 local page = require "zklock.metrics.page"
 local page_json = require "zklock.metrics.page_json"
@@ -17,25 +18,25 @@ local nginx = {}
 --- parts: they look once a second whether somebody wants them.
 local LOOKS, PAUSE = 16, 0.1
 
-local function check_dict(dict, name, level)
+local function check_dict(dict)
   local is_dict = type(dict) == "table" and type(dict.safe_add) == "function" and type(dict.incr) == "function"
   if is_dict then return dict end
   local advice = dict == nil and ": http {} needs `lua_shared_dict NAME 1m;`" or ""
-  error(("bad argument '%s': ngx.shared.NAME expected, got %s%s"):format(name, type(dict), advice), level + 1)
+  check.refuse("dict", "ngx.shared.NAME", type(dict) .. advice)
 end
 
-local function check_phase(call, level)
+local function check_phase(call)
   if ngx.get_phase() ~= "init" then return end
-  error(call .. " cannot be called in init_by_lua, where nginx has not forked its workers yet: "
-    .. "call it in init_worker_by_lua", level + 1)
+  check.fail(call .. " cannot be called in init_by_lua, where nginx has not forked its workers yet: "
+    .. "call it in init_worker_by_lua")
 end
 
 function nginx.share(client, dict)
-  check_phase("metrics.share", 3)
+  check_phase("metrics.share")
   if not rawequal(getmetatable(client), Client) then
-    error(("bad argument 'client': zklock.Client expected, got %s"):format(type(client)), 3)
+    check.refuse("client", "zklock.Client", type(client))
   end
-  check_dict(dict, "dict", 3)
+  check_dict(dict)
   Publisher.share(dict, client)
   return true
 end
@@ -49,8 +50,8 @@ local function store_of(dict)
 end
 
 function nginx.serve(dict)
-  check_phase("metrics.serve", 3)
-  check_dict(dict, "dict", 3)
+  check_phase("metrics.serve")
+  check_dict(dict)
   local store = store_of(dict)
   local found = store:read()
   local header = ngx.header
@@ -99,8 +100,8 @@ local function wants_json()
 end
 
 function nginx.page(dict)
-  check_phase("metrics.page", 3)
-  check_dict(dict, "dict", 3)
+  check_phase("metrics.page")
+  check_dict(dict)
   local is_json = wants_json()
   if is_json == nil then return end
   Store.new(dict):want_page()

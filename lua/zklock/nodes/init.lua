@@ -8,9 +8,6 @@ local ops = require "zklock.nodes.ops"
 local query = require "zklock.run.query"
 local Watch = require "zklock.nodes.watch"
 
---- The level of the public function's caller, seen from a function that it calls.
-local CALLER = 3
-
 --- The metadata of a node. Counts and transaction numbers are integers; LuaJIT, Lua 5.1 and 5.2
 --- have only numbers.
 ---@class zklock.Stat
@@ -53,7 +50,7 @@ local Client = {}
 ---@return string? why of "disconnected", as far as is known: "connection refused: 127.0.0.1:2181"
 function Client:get(path, timeout)
   check.self(self, class, "client:get")
-  local op = ops.read(self, "get", path, "path", CALLER)
+  local op = ops.read(self, "get", path, "path")
   return node_requests.one(self, op, read_data, check.deadline(timeout, "timeout"))
 end
 
@@ -65,7 +62,7 @@ end
 ---@return string? why
 function Client:exists(path, timeout)
   check.self(self, class, "client:exists")
-  local op = ops.read(self, "exists", path, "path", CALLER)
+  local op = ops.read(self, "exists", path, "path")
   return node_requests.one(self, op, read_if_found, check.deadline(timeout, "timeout"))
 end
 
@@ -77,7 +74,7 @@ end
 ---@return string? why
 function Client:children(path, timeout)
   check.self(self, class, "client:children")
-  local op = ops.read(self, "children", path, "path", CALLER)
+  local op = ops.read(self, "children", path, "path")
   return node_requests.one(self, op, read_names, check.deadline(timeout, "timeout"))
 end
 
@@ -92,7 +89,7 @@ end
 ---@return string? why
 function Client:create(path, data, options, timeout)
   check.self(self, class, "client:create")
-  local op = ops.create(self, path, data, options, nil, CALLER)
+  local op = ops.create(self, path, data, options, nil)
   return node_requests.one(self, op, read_data, check.deadline(timeout, "timeout"))
 end
 
@@ -106,7 +103,7 @@ end
 ---@return string? why
 function Client:set(path, data, version, timeout)
   check.self(self, class, "client:set")
-  local op = ops.set(self, path, data, version, nil, CALLER)
+  local op = ops.set(self, path, data, version, nil)
   return node_requests.one(self, op, read_stat, check.deadline(timeout, "timeout"))
 end
 
@@ -119,7 +116,7 @@ end
 ---@return string? why
 function Client:delete(path, version, timeout)
   check.self(self, class, "client:delete")
-  local op = ops.delete(self, path, version, nil, CALLER)
+  local op = ops.delete(self, path, version, nil)
   return node_requests.one(self, op, nil, check.deadline(timeout, "timeout"))
 end
 
@@ -133,13 +130,13 @@ end
 ---@return integer|string|nil index of the op that failed; or why, of "disconnected" and "too big"
 function Client:multi(list, timeout)
   check.self(self, class, "client:multi")
-  list = ops.list(self, list, CALLER)
+  list = ops.list(self, list)
   return node_requests.all(self, list, check.deadline(timeout, "timeout"))
 end
 
 local function look(client, path, children, fn)
-  check.path(path, "path", CALLER + 1, client.chroot, "read")
-  check.func(fn, "fn", CALLER + 1)
+  check.path(path, "path", client.chroot, "read")
+  check.func(fn, "fn")
   return core.hand_over(Watch.new, client, path, children, fn)
 end
 
@@ -150,8 +147,7 @@ end
 ---@return string? err "too many watches", "closed", "forked"
 function Client:watch(path, fn)
   check.self(self, class, "client:watch")
-  local watch, err = look(self, path, false, fn)
-  return watch, err
+  return look(self, path, false, fn)
 end
 
 --- Watches the names of a node's children in the same way: `fn(names, stat)`.
@@ -161,8 +157,7 @@ end
 ---@return string? err "too many watches", "closed", "forked"
 function Client:watch_children(path, fn)
   check.self(self, class, "client:watch_children")
-  local watch, err = look(self, path, true, fn)
-  return watch, err
+  return look(self, path, true, fn)
 end
 
 --- A read after it returns every write that any client had finished before it began.

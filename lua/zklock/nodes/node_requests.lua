@@ -54,13 +54,13 @@ end
 ---@return string? err
 ---@return integer|string|nil index
 function node_requests.guarded(client, list, timeout, find, holder, who)
-  list = node_ops.list(client, list, 4)
-  local deadline, once = check.deadline(timeout, "timeout", 4)
+  list = node_ops.list(client, list)
+  local deadline, once = check.deadline(timeout, "timeout")
   local unusable = client.waits:cannot_wait()
   if unusable then return nil, unusable end
   local hold, gone = find(holder, who)
   if not hold then return nil, gone end
-  node_ops.spare(list, hold.contender:nodes(), 4)
+  node_ops.spare(list, hold.contender:nodes())
   local results, err, index = node_requests.all(client, list, deadline, once, hold.contender)
   if err == "lost" then hold:lose() end
   return results, err, index
