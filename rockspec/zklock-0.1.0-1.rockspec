@@ -84,7 +84,6 @@ build = {
       ["zklock.rwlock"] = "lua/zklock/rwlock.lua",
       ["zklock.semaphore"] = "lua/zklock/semaphore.lua",
       ["zklock.version"] = "lua/zklock/version.lua",
-      ["zklock.base.acl"] = "lua/zklock/base/acl.lua",
       ["zklock.base.bag"] = "lua/zklock/base/bag.lua",
       ["zklock.base.check"] = "lua/zklock/base/check.lua",
       ["zklock.base.each"] = "lua/zklock/base/each.lua",

@@ -21,7 +21,6 @@ end
 
 local Client = require "zklock.client"
 local Waits = require "zklock.run.waits"
-local acl = require "zklock.base.acl"
 local check = require "zklock.base.check"
 local known_options = require("zklock.options").known
 local loop = require "zklock.loop"
@@ -90,12 +89,6 @@ local function check_tls(tls)
   local wrong, why = core.check_tls(ca, cert, key, password)
   if wrong then check.wrong("options.tls." .. wrong, text.escape(why)) end
   return { ca, cert, key, password } -- not joined: the joined string would stay in Lua's memory
-end
-
---- A certificate is an identity, as a password is.
-local function check_acl(value, is_known)
-  if value == nil then return acl.default(is_known) end
-  return acl.check(value, "options.acl", is_known)
 end
 
 local function check_identifier(identifier)
@@ -171,14 +164,14 @@ function zklock.connect(hosts, options)
   if connect_timeout == nil then connect_timeout = adapter.background and 0 or session_timeout end
   local deadline, once = check.short_deadline(connect_timeout, "options.connect_timeout", TIMEOUT_MOST)
   local auth, tls = check_auth(options.auth), check_tls(options.tls)
-  local is_known = auth[1] ~= nil or tls ~= nil
+  local is_known = auth[1] ~= nil or tls ~= nil -- a certificate is an identity, as a password is
   local log = check.listener(options.log or nil, "options.log")
   local log_level = check_log_level(options.log_level, log)
   local config = {
     hosts = hosts,
     session_timeout = session_timeout,
     auth = auth,
-    acl = check_acl(options.acl, is_known),
+    acl = check.acl(options.acl, "options.acl", is_known),
     identifier = check_identifier(options.identifier),
     node_bytes = check_node_bytes(options.node_bytes),
     tls = tls,

@@ -257,4 +257,18 @@ function check.word(value, name, known)
   return found
 end
 
+local ACLS = { open = 0, creator = 1, read = 2 } -- the engine's numbers
+
+--- Checks an ACL's name, and returns the engine's number; nil stands for the usual ACL.
+---@param is_known boolean whether the client has an identity; without one there is no creator
+---@return integer
+function check.acl(value, name, is_known)
+  if value == nil then return is_known and ACLS.creator or ACLS.open end
+  local number = check.word(value, name, ACLS)
+  if number ~= ACLS.open and not is_known then
+    wrong(name, ("'%s' needs options.auth or options.tls: without them there is no creator"):format(value))
+  end
+  return number
+end
+
 return check

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --- ops: checks the requests about nodes, and turns each into a list that the engine reads: kind,
 --- path, data, version, flags, acl. Everything here raises as `check`'s functions do.
-local acl = require "zklock.base.acl"
 local check = require "zklock.base.check"
 local core = require "zklock.core"
 local each = require "zklock.base.each"
@@ -83,7 +82,7 @@ local function create_options(client, options, name, among)
     if options[option] then check.wrong(name .. "." .. option, "not valid in a transaction") end
   end
   if options.acl == nil then return flags, nil end
-  return flags, acl.check(options.acl, name .. ".acl", client.is_known)
+  return flags, check.acl(options.acl, name .. ".acl", client.is_known)
 end
 
 function ops.create(client, path, data, options, list)
@@ -95,15 +94,12 @@ function ops.create(client, path, data, options, list)
   return { KINDS.create, path, data or "", nil, flags, number }
 end
 
-local WORDS = { set = "set", create = "create", delete = "delete", check = "check" }
-
 --- The entries that may follow the word in an op of a list.
 local ENTRIES = { set = { "path", "data", "version" }, create = { "path", "data", "options" },
   delete = { "path", "version" }, check = { "path", "version" } }
 
 --- Raises if an op has an entry that nothing would read: `version = 3` instead of a version in its place.
-local function check_entries(op, kind, name)
-  local words = ENTRIES[kind]
+local function check_entries(op, kind, words, name)
   for key in each(op) do
     local is_known = type(key) == "number" and key >= 1 and key <= #words + 1 and key % 1 == 0
     if not is_known then
@@ -114,8 +110,8 @@ local function check_entries(op, kind, name)
 end
 
 local function one_of_list(client, op, name)
-  local kind = check.word(op[1], name .. "[1]", WORDS)
-  check_entries(op, kind, name)
+  local kind, words = op[1], check.word(op[1], name .. "[1]", ENTRIES)
+  check_entries(op, kind, words, name)
   if kind == "set" then return ops.set(client, op[2], op[3], op[4], name) end
   if kind == "create" then return ops.create(client, op[2], op[3], op[4], name) end
   if kind == "delete" then return ops.delete(client, op[2], op[3], name) end
