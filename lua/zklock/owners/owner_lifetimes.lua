@@ -171,11 +171,6 @@ local function give_back(lifetimes, number)
   if lifetimes.shares[number] == share then leave(lifetimes, number) end
 end
 
---- From now on `subject` ends with `who`, if `who` can end.
-function OwnerLifetimes:bind(who, subject)
-  if owner.can_end(who) then self:note(who, subject) end
-end
-
 local function abandon(lifetimes, who)
   local number = number_of(lifetimes, who)
   if number then give_back(lifetimes, number) end

@@ -211,7 +211,7 @@ end
 --- ends the watch, because the descriptor may never be readable again. If a caller began to wait
 --- for the session's end just before the end came, its event is still queued.
 local function end_watch(self)
-  if not self.native:ended() or self:is_end_awaited() then return end
+  if not self.native:ended() or next(self.endings) then return end
   local on_end = self.on_end
   self.on_end = false
   on_end()
@@ -337,11 +337,6 @@ function Dispatcher:remind(is_unsure)
     if subject.remind then subject:remind(is_unsure) end
   end
   if self.callbacks:is_due() then self.native:wake() end
-end
-
---- True if a caller waits for the session's end.
-function Dispatcher:is_end_awaited()
-  return next(self.endings) ~= nil
 end
 
 --- Waits for the session's end, until the deadline. A callback of this client blocks here instead

@@ -29,8 +29,8 @@ end
 
 --- The query ends with the coroutine that asks. A loop with `owner` ends its coroutines' queries
 --- itself.
-local function bind_to_caller(client, pending)
-  if not client.loop.owner then client.lifetimes:bind(owner.current(), pending) end
+local function bind_to_caller(client, pending, here)
+  if not client.loop.owner and owner.can_end(here) then client.lifetimes:note(here, pending) end
 end
 
 local function end_wait(client, pending, here, raised)
@@ -38,8 +38,8 @@ local function end_wait(client, pending, here, raised)
   if raised then client.waits:unpark() end
 end
 
-local function send_and_wait(client, pending, start)
-  quietly(bind_to_caller, client, pending)
+local function send_and_wait(client, pending, here, start)
+  quietly(bind_to_caller, client, pending, here)
   local refusal
   pending.result, refusal = start(client.dispatcher:enter(pending))
   if pending.result then client.waits:wait(pending.waiter) else pending.err = refusal end
@@ -65,7 +65,7 @@ return function(client, start, read, explain)
   if refused then return waits:failure(refused) end
   local pending = setmetatable({ waits = waits, waiter = waits.new_waiter(), result = false, err = false }, Pending)
   local here = owner.current() -- below `quietly` nobody can see what kind of coroutine this is
-  local ok, raised = waits.protected(send_and_wait, client, pending, start)
+  local ok, raised = waits.protected(send_and_wait, client, pending, here, start)
   quietly(end_wait, client, pending, here, not ok)
   local result, err = pending.result, pending.err
   if ok and not err and pending.waiter.done then return dropped(result, (read or nothing_more)(result)) end
