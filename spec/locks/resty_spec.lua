@@ -58,9 +58,9 @@ describe("resty.zklock", function()
 
   it("tells why there is no client, and may be set up again", function()
     reload()
-    local ok, err = pcall(resty.setup, "nowhere:port")
+    local ok, err = pcall(function() return (resty.setup("nowhere:port")) end)
     assert.is_false(ok)
-    assert.matches("'hosts'", err, 1, true)
+    assert.matches("^spec/locks/resty_spec%.lua:%d+: bad argument 'hosts'", err)
     here:closes(assert(resty.setup(here.zk.hosts)), nil, "client")
   end)
 
