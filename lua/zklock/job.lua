@@ -12,7 +12,7 @@ local core = require "zklock.core"
 local errors = require "zklock.base.errors"
 local mark = require "zklock.mark"
 local owner = require "zklock.owners.owner"
-local participants = require "zklock.participants"
+local line = require "zklock.line"
 local text = require "zklock.base.text"
 
 local quietly = core.quietly
@@ -409,7 +409,7 @@ end
 function Job:holder(timeout)
   check.self(self, Job, "job:holder")
   local deadline, once = check.deadline(timeout, "timeout")
-  local all, err, why = participants(self.client, { self.lock_path.path }, deadline, once)
+  local all, err, why = line.participants(self.client, { self.lock_path.path }, deadline, once)
   if not all then return nil, err, why end
   for _, participant in ipairs(all) do
     if participant.holder then return participant end

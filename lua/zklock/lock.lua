@@ -8,10 +8,9 @@ local node_requests = require "zklock.nodes.node_requests"
 local LockPath = require "zklock.holds.lock_path"
 local guard = require "zklock.guard"
 local owner = require "zklock.owners.owner"
-local participants = require "zklock.participants"
+local line = require "zklock.line"
 local query = require "zklock.run.query"
 local Request = require "zklock.request"
-local revoke = require "zklock.revoke"
 local text = require "zklock.base.text"
 
 local hand_over, quietly = core.hand_over, core.quietly
@@ -489,7 +488,7 @@ end
 function Lock:revoke(timeout)
   check.self(self, Lock, "lock:revoke")
   local deadline, once = check.deadline(timeout, "timeout")
-  return revoke(self.client, self.lock_path.paths or { self.lock_path.path }, deadline, once, false)
+  return line.revoke(self.client, self.lock_path.paths or { self.lock_path.path }, deadline, once, false)
 end
 
 --- The nodes in the line, in order; for a multilock, one line after the other.
@@ -500,7 +499,7 @@ end
 function Lock:participants(timeout)
   check.self(self, Lock, "lock:participants")
   local deadline, once = check.deadline(timeout, "timeout")
-  return participants(self.client, self.lock_path.paths or { self.lock_path.path }, deadline, once)
+  return line.participants(self.client, self.lock_path.paths or { self.lock_path.path }, deadline, once)
 end
 
 --- Why this owner waits for the lock, as a line for people: "third of 7, behind db7:4242; it has waited for 2.0 s".

@@ -4,10 +4,9 @@ local check = require "zklock.base.check"
 local core = require "zklock.core"
 local Hold = require "zklock.holds.hold"
 local Lease = require "zklock.lease"
-local participants = require "zklock.participants"
+local line = require "zklock.line"
 local Request = require "zklock.request"
 local owner = require "zklock.owners.owner"
-local revoke = require "zklock.revoke"
 local text = require "zklock.base.text"
 
 ---@class zklock.Semaphore
@@ -100,7 +99,7 @@ end
 function Semaphore:revoke(timeout)
   check.self(self, Semaphore, "semaphore:revoke")
   local deadline, once = check.deadline(timeout, "timeout")
-  return revoke(self.client, { self.lock_path.path .. "/leases" }, deadline, once, true)
+  return line.revoke(self.client, { self.lock_path.path .. "/leases" }, deadline, once, true)
 end
 
 --- The holders of leases, then the waiters, in order.
@@ -112,7 +111,7 @@ function Semaphore:participants(timeout)
   check.self(self, Semaphore, "semaphore:participants")
   local deadline, once = check.deadline(timeout, "timeout")
   local path = self.lock_path.path
-  local list, err, why = participants(self.client, { path .. "/leases", path .. "/locks" }, deadline, once, true)
+  local list, err, why = line.participants(self.client, { path .. "/leases", path .. "/locks" }, deadline, once, true)
   if not list then return nil, err, why end
   for _, participant in ipairs(list) do
     participant.holder = participant.kind == "lease"

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- participants: the holders and waiters of a lock, read from the servers.
+--- line: who is in the line of a lock, read from the servers, and the request to its holders.
 local query = require "zklock.run.query"
 
 ---@class zklock.Participant
@@ -13,14 +13,17 @@ local query = require "zklock.run.query"
 ---@field holder boolean
 ---@field mine boolean true for this client's nodes
 
+local line = {}
+
 local function read_list(answer) return answer:participants() end
+local function read_count(answer) return answer:revoked() end
 
 --- Lists the nodes in the lines at `paths`.
 ---@param leases_first boolean? true: the first one has leases
 ---@return zklock.Participant[]?
 ---@return string? err
 ---@return string? why of "disconnected"
-return function(client, paths, deadline, once, leases_first)
+function line.participants(client, paths, deadline, once, leases_first)
   local all = {}
   for i, path in ipairs(paths) do
     local list, err, why = query(client, function(tag)
@@ -34,3 +37,22 @@ return function(client, paths, deadline, once, leases_first)
   end
   return all
 end
+
+--- Asks the holders at some paths to release, in whatever process or language they are.
+---@param leases boolean true: the paths contain leases
+---@return boolean? asked true: at least one holder was asked; false: nobody holds
+---@return string? err
+---@return string? why of "disconnected"
+function line.revoke(client, paths, deadline, once, leases)
+  local total = 0
+  for _, path in ipairs(paths) do
+    local count, err, why = query(client, function(tag)
+      return client.native:ask_revoke(path, leases, tag, deadline, once)
+    end, read_count)
+    if not count then return client.waits:failure(err, why) end
+    total = total + count
+  end
+  return total > 0
+end
+
+return line
