@@ -206,6 +206,18 @@ describe("zklock run #once", function()
     assert.same({}, here.tree:children(here.path) or {})
   end)
 
+  it("starts the command although the kernel had no memory for the message", function()
+    local library, made = preload.build("stopper")
+    local refused = made .. "/refused"
+    local env = { ZKLOCK_SERVERS = here.zk.hosts, LD_PRELOAD = library, STOPPER_MARK = refused, STOPPER_AT = "refuse",
+      TMPDIR = temporary }
+    local one = here:closes(command.start { "run", here.path, "echo", "ran", env = env },
+      function(process) process:kill() end)
+    assert.equal(0, (one:wait(here.patience)))
+    assert.equal("ran\n", one:stdout())
+    assert.is_truthy(running.read(refused))
+  end)
+
   it("leaves nothing of itself when one of its processes is killed while it queues", function()
     local one = at_work("--session", LONG)
     for _, role in ipairs(ROLES) do

@@ -2,11 +2,13 @@
 /* A library for LD_PRELOAD. It stops one process, as an operator would: the first that waits for
  * the children that it has killed, or the children of the first that closes its session, whichever
  * comes first. With STOPPER_AT=start it stops the session process that is about to tell the watcher
- * to start the command. STOPPER_MARK names the file that it leaves behind. */
+ * to start the command; with STOPPER_AT=refuse it stops none, and refuses that message once, as a
+ * kernel without memory does. STOPPER_MARK names the file that it leaves behind. */
 #define _GNU_SOURCE
 #include "../../csrc/cli/run/channel.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -49,15 +51,21 @@ int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *mo
     return next(set, info, most);
 }
 
-static bool is_start(const void *message, size_t size) {
+/* Is it the first such message, and to be treated so? */
+static bool is_start(const void *message, size_t size, const char *act) {
     const char *at = getenv("STOPPER_AT");
     const struct channel_message *sent = message;
-    return at && strcmp(at, "start") == 0 && size == sizeof *sent && sent->kind == CHANNEL_START;
+    return at && strcmp(at, act) == 0 && size == sizeof *sent && sent->kind == CHANNEL_START &&
+           is_first();
 }
 
 ssize_t send(int end, const void *message, size_t size, int flags) {
-    if (is_start(message, size) && is_first())
+    if (is_start(message, size, "start"))
         raise(SIGSTOP);
+    if (is_start(message, size, "refuse")) {
+        errno = ENOBUFS;
+        return -1;
+    }
     void *found = dlsym(RTLD_NEXT, "send");
     sends *next;
     memcpy(&next, &found, sizeof next);

@@ -99,10 +99,12 @@ static void stand_in(struct session *session) {
         kill(session->watcher, SIGKILL);
 }
 
+/* The kernel may have no memory for a message: the next turn sends it again. */
 static void run_command(struct session *session) {
+    bool told = false;
     cli_page_advance(session->page, PAGE_STARTED);
-    cli_channel_send(session->watcher_end, CHANNEL_START, 0, NULL);
     while (atomic_load(&session->page->phase) < PAGE_EMPTY) {
+        told = told || cli_channel_send(session->watcher_end, CHANNEL_START, 0, NULL);
         cli_session_turn(session, next_renewal(session));
         if (!session->lost)
             renew(session);
