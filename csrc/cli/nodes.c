@@ -138,6 +138,16 @@ static int operate(cli_connection *connection, const char *path, void *to) {
     return 0;
 }
 
+/* With its number a sequential node must not stand in the line of a lock either. */
+static int check_numbered(const zkl_op *op) {
+    if (!op->sequential || zkl_path_problem(op->path, "", ZKL_PATH_CREATE))
+        return 0; /* the check of the path itself comes later */
+    char *numbered = cli_memory_print("%s0000000000", op->path);
+    const int code = cli_path_check("PATH", numbered, "", ZKL_PATH_CREATE);
+    free(numbered);
+    return code;
+}
+
 static int run(const cli_options *options, const struct verb *verb, wanted *w) {
     char **words = options->argv + optind;
     int code = w->input ? cli_options_expect(options, 1, 1, "PATH")
@@ -151,7 +161,9 @@ static int run(const cli_options *options, const struct verb *verb, wanted *w) {
     w->op.version = (int32_t)w->version;
     w->op.data = verb->most > 1 && words[1] ? words[1] : "";
     w->op.length = strlen(w->op.data);
-    code = w->input ? read_input(w) : 0;
+    code = check_numbered(&w->op);
+    if (code == 0 && w->input)
+        code = read_input(w);
     return code ? code : cli_connected(options, words[0], verb->use, operate, w);
 }
 

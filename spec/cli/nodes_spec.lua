@@ -131,6 +131,7 @@ describe("zklock #once", function()
 
     it("refuses a name that a lock's node could have", function()
       complains(USAGE, "could be the name of a lock's node", "create", path .. "/x-lock-0000000000")
+      complains(USAGE, "could be the name of a lock's node", "create", "-s", path .. "/x-lock-")
     end)
   end)
 
