@@ -121,8 +121,10 @@ static void forget(lua_State *L, int count) {
 }
 
 /* fifo:begin(call) -> its arguments, which the call forgets: it has begun. The caller's next
- * instruction calls its function, and no hook comes before that. */
+ * instruction passes its function to xpcall. No hook comes before that function, neither one of
+ * instructions nor one of calls. */
 static int fifo_begin(lua_State *L) {
+    enum { UNTIL_BEGUN = 2 };
     lua_settop(L, ENTRY);
     const int count = count_of(L);
     luaL_checkstack(L, count + LUA_MINSTACK, "too many arguments");
@@ -131,7 +133,7 @@ static int fifo_begin(lua_State *L) {
     for (int i = 1; i <= count; i++)
         lua_rawgeti(L, ENTRY, i);
     forget(L, count);
-    zkl_delay_hook(L, 1);
+    zkl_delay_hook(L, UNTIL_BEGUN);
     return count;
 }
 

@@ -299,45 +299,47 @@ describe("a client in a loop", function()
     assert.matches("stack traceback", reports[1])
   end)
 
-  it("calls each callback once though a hook raises in the loop's coroutine that begins it", function()
-    if _VERSION == "Lua 5.1" and not rawget(_G, "jit") then return pending("plain 5.1 does not yield in a pcall") end
-    local compile = interpreted()
-    client:close()
-    local told, n, spawn = 0, 0, loop.adapter.spawn
-    local raised, called
-    client = assert(zklock.connect(zk.hosts, { loop = loop.adapter, on_error = function() told = told + 1 end }))
-    --- At the n-th instruction of `run` that is in callbacks.lua, but not in the little that catches what is raised.
-    local function with_hook(_, run)
-      loop.adapter.spawn = spawn
-      return spawn(client, function()
-        local thread, left = coroutine.running(), n
-        debug.sethook(function()
-          local frame = debug.getinfo(2, "Sf")
-          if coroutine.running() ~= thread or frame.func == run or not frame.source:find("callbacks.lua", 1, true) then
-            return
-          end
-          left = left - 1
-          if left > 0 then return end
+  for name, step in pairs { instruction = { "", 1, level = 2 }, call = { "c", 0, level = 3 } } do
+    it("calls each callback once though a hook raises in the loop's coroutine that begins it, at each " .. name, function()
+      if _VERSION == "Lua 5.1" and not rawget(_G, "jit") then return pending("plain 5.1 does not yield in a pcall") end
+      local compile = interpreted()
+      client:close()
+      local told, n, spawn = 0, 0, loop.adapter.spawn
+      local raised, called
+      client = assert(zklock.connect(zk.hosts, { loop = loop.adapter, on_error = function() told = told + 1 end }))
+      --- At the n-th instruction or call of `run` that is in callbacks.lua, but not in the little that catches what is
+      --- raised.
+      local function with_hook(_, run)
+        loop.adapter.spawn = spawn
+        return spawn(client, function()
+          local thread, left = coroutine.running(), n
+          debug.sethook(function()
+            local frame = debug.getinfo(step.level, "Sf")
+            local is_ours = frame and frame.func ~= run and frame.source:find("callbacks.lua", 1, true)
+            if coroutine.running() ~= thread or not is_ours then return end
+            left = left - 1
+            if left > 0 then return end
+            debug.sethook()
+            raised = true
+            error("the hook", 0)
+          end, step[1], step[2])
+          run()
           debug.sethook()
-          raised = true
-          error("the hook", 0)
-        end, "", 1)
-        run()
-        debug.sethook()
-      end)
-    end
-    repeat
-      n, raised, called, told = n + 1, false, 0, 0
-      loop.adapter.spawn = with_hook
-      client:spawn(function() called = called + 1 end)
-      loop.run(function()
-        return (raised or called == 1) and not next(loop.due) and not client.callbacks:is_pending()
-      end)
-      assert.same({ raised and 1 or 0, 1 }, { told, called }, n)
-    until not raised
-    compile()
-    assert.is_true(n > 15)
-  end)
+        end)
+      end
+      repeat
+        n, raised, called, told = n + 1, false, 0, 0
+        loop.adapter.spawn = with_hook
+        client:spawn(function() called = called + 1 end)
+        loop.run(function()
+          return (raised or called == 1) and not next(loop.due) and not client.callbacks:is_pending()
+        end)
+        assert.same({ raised and 1 or 0, 1 }, { told, called }, n)
+      until not raised
+      compile()
+      assert.is_true(n > (name == "call" and 3 or 15))
+    end)
+  end
 
   it("calls each once although a finalizer polls, and has one more called, when it is about to begin one", function()
     if _VERSION == "Lua 5.1" and not rawget(_G, "jit") then return pending("plain 5.1 spawns none") end
