@@ -300,7 +300,7 @@ describe("a client in a loop", function()
   end)
 
   for name, step in pairs { instruction = { "", 1, level = 2 }, call = { "c", 0, level = 3 } } do
-    it("calls each callback once though a hook raises in the loop's coroutine that begins it, at each " .. name, function()
+    it("calls each callback once though a hook raises in the loop's coroutine, at each " .. name, function()
       if _VERSION == "Lua 5.1" and not rawget(_G, "jit") then return pending("plain 5.1 does not yield in a pcall") end
       local compile = interpreted()
       client:close()

@@ -325,4 +325,79 @@ describe("a callback inside nginx", function()
     assert.is_true(nginx.await_end(old), "the old worker is still there")
     assert.same({}, web:errors())
   end)
+
+  it("is called once, wherever a hook raises in its timer, and keeps the worker for no longer", function()
+    start [[
+      location / { content_by_lua_block {
+        local runner, this, called, left = client.host.runner, coroutine.running(), 0, tonumber(ngx.var.arg_n)
+        jit.off()
+        jit.flush()
+        debug.sethook(function()
+          local source = debug.getinfo(2, "S").source
+          if coroutine.running() == this or not source:find("openresty/runner.lua", 1, true) then return end
+          left = left - 1
+          if left > 0 then return end
+          debug.sethook()
+          error("the hook", 0)
+        end, "", 1)
+        client:spawn(function() called = called + 1 end)
+        local turns = 0
+        repeat
+          ngx.sleep(0.01) -- a turn
+          turns = turns + 1
+          if turns > 10 then runner.crew.news:post(1) end -- otherwise it looks after some seconds
+        until called > 0 and not runner:is_busy()
+        debug.sethook()
+        jit.on()
+        ngx.say(called)
+      } }
+    ]]
+    local n = 0
+    repeat
+      n = n + math.random(5)
+      assert.same({ 200, "1\n" }, { web:get("/?n=" .. n) }, n)
+    until n > 250 -- it begins another callback by then
+  end)
+
+  describe("is called soon also after an error", function()
+    local function breaks(text)
+      local locations = ([[
+        location / { content_by_lua_block {
+          local host, notifier, semaphore = client.host, client.host.notifier, require "ngx.semaphore"
+          require("zklock.openresty.caretaker").remove(host) -- it would find a timer that has ended
+          local socket = notifier.socket
+          @text@
+          client.native:wake()
+          repeat ngx.sleep(0.01) until notifier.socket and notifier.socket ~= socket
+          client:spawn(function() ngx.shared.counts:incr("seen", 1, 0) end)
+        } }
+      ]]):gsub("@text@", text)
+      start(locations)
+      web:get("/")
+      becomes "1"
+    end
+
+    it("in the light thread that reads", function()
+      breaks [[
+        local post = semaphore.post
+        function semaphore.post(...)
+          if not debug.getinfo(2, "S").source:find("notifier.lua", 1, true) then return post(...) end
+          semaphore.post = post
+          function host.must_look() return notifier.socket == socket end -- at once, not after some seconds
+          error("not enough memory", 0)
+        end
+        function host.must_look() return true end -- so the timer looks soon, not after some seconds
+      ]]
+    end)
+
+    it("in the timer that takes the events", function()
+      breaks [[
+        local take = host.take
+        function host.take()
+          host.take = take
+          error("not enough memory", 0)
+        end
+      ]]
+    end)
+  end)
 end)

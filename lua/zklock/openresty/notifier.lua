@@ -55,20 +55,20 @@ local function take(self)
 end
 
 --- The reader, a light thread: announces each byte, until the connection ends.
-local function read(link, line)
+local function read(link, news)
   local data, err
   repeat
     data, err = link:receiveany(1024)
-    line.news:post(1)
+    news:post(1)
   until not data and err ~= "timeout"
-  line.is_open = false
 end
 
---- Takes events until no owner needs the host, or the connection ends.
-local function listen(self, line)
+--- Takes events until no owner needs the host, or the reader has ended: with the connection, or by an error (no memory,
+--- a hook).
+local function listen(self, reader, news)
   take(self)
-  while line.is_open and self:is_wanted() do
-    line.news:wait(self.host:must_look() and SHORT or NAP)
+  while Timer.has_thread(reader) and self:is_wanted() do
+    news:wait(self.host:must_look() and SHORT or NAP)
     take(self)
   end
 end
@@ -86,9 +86,9 @@ local function serve(self)
   local link, socket, why = connect(self)
   if not link then return look(self, why) end
   self.socket, self.why = socket, false
-  local line = { is_open = true, news = assert(semaphore.new(0)) }
-  local reader = ngx.thread.spawn(read, link, line)
-  local ok, err = xpcall(listen, debug.traceback, self, line)
+  local news = assert(semaphore.new(0))
+  local reader = ngx.thread.spawn(read, link, news)
+  local ok, err = xpcall(listen, debug.traceback, self, reader, news)
   self.socket = false
   socket:drop() -- the reader gets the end of the stream
   ngx.thread.wait(reader)

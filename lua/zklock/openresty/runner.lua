@@ -3,6 +3,7 @@
 --- of running timers. The notifier has a timer of its own, because a callback that calls ngx.exit
 --- ends the timer in which it runs. Callbacks borrow the notifier's timer only if they can get no
 --- other.
+local Bag = require "zklock.base.bag"
 local Timer = require "zklock.openresty.timer"
 local core = require "zklock.core"
 local semaphore = require "ngx.semaphore"
@@ -23,9 +24,9 @@ local LEND = 1
 --- when their timer ends.
 local MOST = 1000
 
---- The light threads of one timer.
+--- The light threads of one timer. `ended`: the latest of those that have ended; each has the one before it.
 local function new_crew()
-  return { running = 0, begun = 0, ended = {}, news = assert(semaphore.new(0)), successor = false }
+  return { threads = Bag.new("_place"), begun = 0, ended = false, news = assert(semaphore.new(0)), successor = false }
 end
 
 ---@param visits zklock.Visits
@@ -48,40 +49,57 @@ end
 
 --- True while a callback is queued or runs.
 function Runner:is_busy()
-  return self:has_queue() or self.guests.running > 0 or self.timer:is_running() and self.crew.running > 0
+  return self:has_queue() or self.guests.threads.count > 0 or self.timer:is_running() and self.crew.threads.count > 0
 end
 
+--- The last step allocates nothing.
 local function play(crew, thread)
+  thread.light = coroutine.running()
   thread.fn()
-  crew.ended[#crew.ended + 1] = thread
+  thread.former, crew.ended = crew.ended, thread
   crew.news:post(1)
 end
 
 --- Begins the next callback. It leaves the queue before it runs, because it may end this timer.
 local function begin(self, crew)
   local fn = self.queue[self.first]
-  self.queue[self.first] = nil
+  local thread = { fn = fn, light = false, former = false, _place = false }
+  crew.threads:add(thread)
   self.first = self.first + 1
-  crew.running, crew.begun = crew.running + 1, crew.begun + 1
-  local thread = { fn = fn, light = false }
-  local ok, light = pcall(ngx.thread.spawn, play, crew, thread)
-  if ok then
-    thread.light = light
-    return
-  end
-  crew.running = crew.running - 1
+  self.queue[self.first - 1] = nil
+  crew.begun = crew.begun + 1
+  local ok, err = pcall(ngx.thread.spawn, play, crew, thread)
+  if ok then return end
+  crew.threads:remove(thread)
+  self.queue[self.first - 1] = fn
   self.first = self.first - 1
-  self.queue[self.first] = fn
-  error(light, 0)
+  error(err, 0)
 end
 
---- Waits for the light threads that have ended: nginx keeps each one until another waits for it.
+--- Waits for a light thread that has ended: nginx keeps each one until another waits for it.
+local function collect(crew, thread)
+  if thread.light then ngx.thread.wait(thread.light) end
+  crew.threads:remove(thread)
+end
+
 local function collect_ended(crew)
-  local ended = crew.ended
-  crew.ended = {}
-  for _, thread in ipairs(ended) do
-    ngx.thread.wait(thread.light)
-    crew.running = crew.running - 1
+  local thread = crew.ended
+  crew.ended = false
+  while thread do
+    collect(crew, thread)
+    thread = thread.former
+  end
+end
+
+--- An error (no memory, a hook) may have ended a light thread before it could say so, or before its function has begun,
+--- which does nothing if it is called again.
+local function collect_failed(self, crew)
+  for place = crew.threads.count, 1, -1 do
+    local thread = crew.threads.list[place]
+    if not Timer.has_thread(thread.light) then
+      collect(crew, thread)
+      self:add(thread.fn)
+    end
   end
 end
 
@@ -111,8 +129,13 @@ end
 
 --- True if this crew has a callback to begin, or an ended light thread to collect.
 local function has_work(self, crew)
-  if crew ~= self.crew then return #crew.ended > 0 end
-  return self:has_queue() or #crew.ended > 0
+  return crew.ended or crew == self.crew and self:has_queue()
+end
+
+--- Waits until this crew has work. If it has none then, it looks whether errors have ended light threads.
+local function await_work(self, crew)
+  crew.news:wait(NAP)
+  if not has_work(self, crew) then collect_failed(self, crew) end
 end
 
 --- The body of a timer. It runs until there is nothing to do and nothing keeps it, or until another
@@ -127,10 +150,10 @@ function Runner:serve(timer)
       ngx.sleep(PATIENCE)
     end
     ask_for_successor(self, crew)
-    local is_current = crew == self.crew
-    if not has_work(self, crew) and (crew.running > 0 or is_current and self.kept) then crew.news:wait(NAP) end
+    local is_kept = crew == self.crew and self.kept
+    if not has_work(self, crew) and (crew.threads.count > 0 or is_kept) then await_work(self, crew) end
     self.notice_exit()
-  until crew.running == 0 and (crew ~= self.crew or not self.kept and not self:has_queue())
+  until crew.threads.count == 0 and (crew ~= self.crew or not self.kept and not self:has_queue())
 end
 
 --- The notifier calls this: callbacks that have waited for long run in its timer.
@@ -138,6 +161,7 @@ function Runner:borrow()
   local since = self.pending_since
   if since and core.now() - since > LEND and not self.timer:is_running() then go_on(self, self.guests) end
   collect_ended(self.guests)
+  collect_failed(self, self.guests)
 end
 
 --- The notifier has begun a new timer: the callbacks that ran in its former one have ended.
@@ -162,8 +186,9 @@ end
 
 --- Queues fn.
 function Runner:add(fn)
-  self.last = self.last + 1
-  self.queue[self.last] = fn
+  local last = self.last + 1
+  self.queue[last] = fn
+  self.last = last -- after an error the next one takes that place
   self:tend()
 end
 
@@ -180,7 +205,7 @@ end
 --- True if its timer has not begun yet although there is work, or if callbacks run in the
 --- notifier's timer.
 function Runner:is_pending()
-  return self.guests.running > 0 or (self:has_queue() or self.kept) and not self.timer:is_running()
+  return self.guests.threads.count > 0 or (self:has_queue() or self.kept) and not self.timer:is_running()
 end
 
 --- true: keeps a timer also while there is no work, because a worker without free timers could not

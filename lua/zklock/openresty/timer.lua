@@ -19,6 +19,13 @@ function Timer.new(visits, body, on_end)
     grace = GRACE_LEAST })
 end
 
+--- True if this light thread of the timer that runs has not ended. An error may end one without notice.
+---@param thread thread|false false: it has not begun
+function Timer.has_thread(thread)
+  local status = thread and coroutine.status(thread)
+  return status and status ~= "dead" and status ~= "zombie"
+end
+
 function Timer:is_running()
   return self.visit and not self.visit:ended()
 end
@@ -28,14 +35,16 @@ function Timer:is_late()
   return not self:is_running() and not (self.asked and core.now() - self.asked < self.grace)
 end
 
---- The function that nginx runs, `premature` or not.
+--- The function that nginx runs, `premature` or not. After an error it runs once more.
 local function run(_, self)
   if self:is_running() then return end -- nginx had not dropped this one
   self.visit = self.visits:attend(self)
   self.asked, self.grace = false, GRACE_LEAST
   local ok, err = xpcall(function() return self.body(self) end, debug.traceback)
   self.visit = false
-  if not ok then ngx.log(ngx.ERR, "zklock: ", err) end
+  if ok then return end
+  ngx.log(ngx.ERR, "zklock: ", err)
+  ngx.timer.at(GRACE_LEAST, run, self)
 end
 
 --- Starts it, unless it runs or may still be about to begin.
