@@ -336,6 +336,30 @@ describe("a hook that uses the client", function()
 
   before_each(function() client = here:connect() end)
 
+  for title, who in pairs { ["in its own"] = false, ["in another's"] = "somebody" } do
+    it("lets a coroutine in that begins to wait, " .. title .. " name, for what it releases", function()
+      local lock, n, token = client:mutex(here.path, { fair = false, linger = 1000 }), 0, nil
+      for _ = 1, 5 do assert(client:exists("/", PATIENCE)) end -- the client has heard that nobody waits there
+      repeat
+        n = n + 1
+        assert(lock:acquire(PATIENCE, "another"))
+        local overslept = false
+        local alarm = Waits.new_alarm(function() overslept = true end)
+        client.waits:ring_at(core.now() + PATIENCE, alarm)
+        coroutine.wrap(raising_hook.interrupt)("zklock/run/dispatcher.lua", n, function()
+          assert(lock:release("another"))
+        end, function()
+          token = lock:acquire(1, who or nil)
+          if token then assert(lock:release(who or nil)) end
+        end)
+        client.waits:call_off(alarm)
+        assert.is_false(overslept)
+      until not token -- the hook came after the sleep, or never
+      assert.is_true(n > 20)
+      lock:release("another")
+    end)
+  end
+
   it("comes in code that LuaJIT has compiled before, too", function()
     local function count()
       local sum = 0

@@ -295,17 +295,14 @@ function Waits:wait(waiter)
   beginning[1] = false
 end
 
---- In plain Lua: waits, without a waiter, until the hold waits no longer.
+--- In plain Lua: waits, without a waiter, until the hold waits no longer. If a finalizer or a hook takes the grant just
+--- before the sleep, the descriptor is still readable, so this needs no `beginning`.
 ---@param here any the owner of a call that names none
 ---@return boolean waited false: here only a waiter can wait
 ---@return number? now as far as it is known
 function Waits:await(hold, here)
   if not self.blocks or made[here] then return false end
-  local beginning = self.beginning
-  beginning[1] = here
-  local now = self.client.dispatcher:await(hold)
-  beginning[1] = false
-  return true, now
+  return true, self.client.dispatcher:await(hold)
 end
 
 --- The same for a wait with no other owner: an error that is raised into it leaves nothing behind.
@@ -350,7 +347,7 @@ end
 --- between. The coroutine must sleep before another one wakes it.
 function Waits:is_beginning()
   local beginner = self.beginning[1]
-  return beginner and rawequal(owner.named(beginner), owner.current()) or false
+  return beginner and rawequal(beginner, coroutine.running() or owner.main) or false
 end
 
 --- The next turn resumes a coroutine that is parked here.
