@@ -108,6 +108,13 @@ describe("the Makefile #once", function()
     for _, goal in ipairs(goals()) do assert.is_true(tried[goal], goal .. " is not tried") end
   end)
 
+  it("hands on the words of a call as they are", function()
+    local said = make("-n", "contest")
+    assert.is_truthy(said:find(" QUICK= AGAIN= ", 1, true), said)
+    said = make("-n", "contest", "QUICK=1", "AGAIN=lots")
+    assert.is_truthy(said:find(" QUICK=1 AGAIN=lots ", 1, true), said)
+  end)
+
   it("has no variable that is called like a goal", function()
     local makefiles = "\n" .. text_of_makefiles()
     for _, goal in ipairs(goals()) do

@@ -33,7 +33,7 @@ unexport LUA_PATH_5_2 LUA_PATH_5_3 LUA_PATH_5_4 LUA_PATH_5_5 LUA_CPATH_5_2 LUA_C
 spec_files = $(or $(filter spec spec/%,$(SPECS)),spec)
 # Those of nginx run under LuaJIT, and those of tools apart. The longest files begin first.
 LONG = $(addprefix spec/,faults/family_sweep_spec.lua cli/run_killed_spec.lua faults session cli/terminal_spec.lua security/greeting_spec.lua cli locks)
-QUICK = $(LONG) $(filter-out spec/harness/ spec/nginx/,$(wildcard spec/*/))
+BY_FOLDER = $(LONG) $(filter-out spec/harness/ spec/nginx/,$(wildcard spec/*/))
 spec_options = $(filter-out spec spec/%,$(SPECS))
 
 # $(call specs,VERSION,BUILD[,ARGUMENTS[,TAG[,FILES]]]): all but those with that tag
@@ -42,7 +42,7 @@ spec_options = $(filter-out spec spec/%,$(SPECS))
 # Some run without a sanitizer (#bare), which would look at other programs, or end ours for what libzookeeper does.
 specs = $(call lua,$1,$2) $(BUSTED) --exclude-tags=neighbours,flood,long,platforms$(if $4,$(comma)$4) $3 \
 	$(spec_options) $(or $5,$(spec_files))
-quick = $(if $(filter spec spec/%,$(SPECS)),,$(QUICK))
+quick = $(if $(filter spec spec/%,$(SPECS)),,$(BY_FOLDER))
 # $(call quick_specs,VERSION): those of `make test`. Of other Luas than 5.4, only what may differ there.
 quick_specs = $(call specs,$1,build,,$(call but_for_$1),$(quick))
 but_for_luajit = once
