@@ -239,7 +239,7 @@ describe("zklock who #once", function()
       assert(here.tree:create_all(paths))
       assert(here.tree:create(here.path .. "/00001/lock-0000000001", "me"))
       local faulty = here:proxy()
-      local ended = zklock("who", "-z", faulty.hosts, "-r", "--json", here.path)
+      local ended = command.run { patience = 5 * here.patience, "who", "-z", faulty.hosts, "-r", "--json", here.path }
       local counts = faulty:counts()
       assert.equal("zklock: warning: cut short after 10000 requests: there is more\n", ended.err)
       local sent = counts.total - counts.sync - counts.delete - counts.closeSession -- the former two are heartbeats

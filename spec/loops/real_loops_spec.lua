@@ -256,13 +256,13 @@ for _, make in ipairs(real_loops.all()) do
       local told = 0
       local function again()
         told = told + 1
-        if told < 500 then nobody:mutex(path):request(nil, again) end
+        if told < 100 then nobody:mutex(path):request(nil, again) end
       end
       nobody:mutex(path):request(nil, again)
       local dispatcher = nobody.dispatcher
       local await_end = dispatcher.await_end
       function dispatcher:await_end(deadline) await_end(self, deadline + 3600) end -- it is told of the session's end
-      assert.equal(500, call(function()
+      assert.equal(100, call(function()
         nobody:close()
         return told
       end))
