@@ -370,7 +370,7 @@ describe("the page for operators", function()
     wait.eventually(function()
       local _, rows = page():gsub("<tr><td>" .. pattern(here.path) .. "/many%-%d+</td>", "")
       return rows == 2000, rows
-    end, PATIENCE, "2000 rows")
+    end, 3 * PATIENCE, "2000 rows")
     local seen = {} -- each worker has answered, and one of them does not hold
     wait.eventually(function()
       local all = json()
