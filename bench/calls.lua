@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --- How many instructions a call takes, in plain Lua and in nginx, with Lua's share (bench/instructions.lua has the
---- engine's). Each case runs under callgrind in two lengths, and the difference is divided by that of the lengths.
---- Prints; asserts nothing. Needs valgrind.
+--- engine's), by callgrind. In plain Lua each case runs in two lengths, and the difference is divided by that of the
+--- lengths. In nginx LuaJIT compiles differently from run to run: a row has the median of several runs, and behind it
+--- the least and the most. Prints; asserts nothing. Needs valgrind.
 --
 --   calls.lua [NAME]                 only the cases whose name contains NAME
 --   calls.lua cycle KIND TIMES HOSTS what it runs itself, below valgrind
@@ -72,37 +73,30 @@ local function count(name)
   return assert(first, "callgrind has written nothing: " .. name), all
 end
 
-local runs = 0
-
---- Calls run(command, length) with two lengths: what it does beneath that command is counted.
----@return number first instructions of the first thread for each unit of length
----@return number all of all threads
-local function counted(short, run)
-  local counts = {}
-  for i, length in ipairs { short, 2 * short } do
-    runs = runs + 1
-    local name = "run" .. runs
-    run(valgrind(name), length)
-    counts[i] = { count(name) }
-  end
-  return (counts[2][1] - counts[1][1]) / short, (counts[2][2] - counts[1][2]) / short
-end
-
-local function row(name, value) print(("%-62s %9.0f"):format(name, value)) end
+local function row(name, value, more) print(("%-62s %9.0f  %s"):format(name, value, more or "")) end
 
 -- ---- plain Lua ------------------------------------------------------------------------------------------------------
 
 local LUAS = { { "Lua 5.4", "lua5.4", "5.4" }, { "LuaJIT", "luajit", "luajit" } }
 
-local function plain(lua, kind, short)
-  return counted(short, function(command, times)
-    for _, word in ipairs { lua[2], "bench/calls.lua", "cycle", kind, times, zk.hosts } do
-      command[#command + 1] = word
-    end
-    command.env = { LUA_CPATH = ("%s/build/%s/?.so;;"):format(uv.cwd(), lua[3]) }
-    local child = process.spawn(command)
-    assert(child:wait(PATIENCE) == 0, child:stderr())
-  end)
+local function counted(lua, kind, times)
+  local name = ("%s-%s-%d"):format(lua[3], kind, times)
+  local command = valgrind(name)
+  for _, word in ipairs { lua[2], "bench/calls.lua", "cycle", kind, times, zk.hosts } do
+    command[#command + 1] = word
+  end
+  command.env = { LUA_CPATH = ("%s/build/%s/?.so;;"):format(uv.cwd(), lua[3]) }
+  local child = process.spawn(command)
+  assert(child:wait(PATIENCE) == 0, child:stderr())
+  return count(name)
+end
+
+---@return number first instructions of the first thread for each cycle
+---@return number all of all threads
+local function plain(lua, kind, times)
+  local first, all = counted(lua, kind, times)
+  local first_of_twice, all_of_twice = counted(lua, kind, 2 * times)
+  return (first_of_twice - first) / times, (all_of_twice - all) / times
 end
 
 local PLAIN = {
@@ -176,15 +170,36 @@ local function request(port, path, connections, requests)
   for _, link in ipairs(links) do link:close() end
 end
 
---- One process is master and worker, because callgrind follows no fork here.
-local function in_nginx(path, connections)
-  return (counted(2000, function(command, requests)
-    local web = nginx.start { http = HTTP, server = SERVER, values = { hosts = zk.hosts }, workers = 0, under = command,
-      main = "master_process off;" }
-    request(web.port, path, connections, requests)
-    web:stop "sigquit"
-  end))
+--- callgrind writes what it has counted since the last time into files of its own.
+---@return integer first instructions of the first thread
+local function taken(web, name, part)
+  local child = process.spawn { "vgdb", "--pid=" .. web.pid, "dump" }
+  assert(child:wait(PATIENCE) == 0, child:stderr())
+  return (count(("%s.%d"):format(name, part)))
 end
+
+local WARM, MEASURED, RUNS = 2000, 4000, 5
+
+--- One process is master and worker, because callgrind follows no fork here. What LuaJIT compiles, it has compiled when
+--- the requests begin that count.
+---@return integer[] the instructions of a request in each run, sorted
+local function in_nginx(path, connections)
+  local costs = {}
+  for run = 1, RUNS do
+    local name = path:sub(2) .. run
+    local web = nginx.start { http = HTTP, server = SERVER, values = { hosts = zk.hosts }, workers = 0,
+      under = valgrind(name), main = "master_process off;" }
+    request(web.port, path, connections, WARM)
+    taken(web, name, 1)
+    request(web.port, path, connections, MEASURED)
+    costs[run] = taken(web, name, 2) / MEASURED
+    web:stop "sigquit"
+  end
+  table.sort(costs)
+  return costs
+end
+
+local function middle(sorted) return sorted[(#sorted + 1) / 2] end
 
 local IN_NGINX = {
   -- name, path, the path that it is compared with, connections
@@ -216,7 +231,8 @@ end
 
 for _, case in ipairs(IN_NGINX) do
   if case[1]:find(ONLY, 1, true) then
-    local cost = once_in_nginx(case[2], case[4])
-    row(case[1], case[3] and cost - once_in_nginx(case[3]) or cost)
+    local costs = once_in_nginx(case[2], case[4])
+    local below = case[3] and middle(once_in_nginx(case[3])) or 0
+    row(case[1], middle(costs) - below, ("%9.0f %9.0f"):format(costs[1] - below, costs[RUNS] - below))
   end
 end
