@@ -157,6 +157,7 @@ describe("inside nginx", function()
         ngx.say(("held %d waiting %d abandoned %d"):format(stats.held, stats.waiting, stats.abandoned))
       } }
     ]]
+    local WITH_SPECS = { package_path = 'lua_package_path "@tree@/?.lua;@tree@/lua/?.lua;@tree@/lua/?/init.lua;;";' }
     local function start_one(text, options)
       options = options or {}
       options.workers = 1
@@ -320,7 +321,7 @@ describe("inside nginx", function()
             ngx.location.capture("/part")
             ngx.print(answer.body, " ", lock:acquire(0) and lock:release())
           } }
-        ]], { package_path = 'lua_package_path "@tree@/?.lua;@tree@/lua/?.lua;@tree@/lua/?/init.lua;;";' })
+        ]], WITH_SPECS)
         local n, body = 0
         repeat
           n = n + 1
@@ -607,6 +608,29 @@ describe("inside nginx", function()
         location /upstream { content_by_lua_block {
           ngx.say(client:mutex("@path@"):acquire(60) ~= nil)
         } }
+        location /interrupted { content_by_lua_block {
+          local visits, raising_hook = client.host.visits, require "spec.support.raising_hook"
+          local lock, visit = client:mutex("@path@", { owner = "thread" }), visits:here()
+          local function take()
+            lock:acquire(60)
+            client:mutex("@path@-request"):acquire(60)
+          end
+          --- Raises at each instruction of fn in turn. Then the visit ends, and the request goes on with it.
+          local function interrupt(fn, ...)
+            local n, raised = 0
+            repeat
+              n = n + 1
+              if fn ~= take then take() end
+              raised = raising_hook.call("openresty/visits.lua", n, fn, ...)
+              client.host:must_look()
+              visit:finish()
+              assert(not visit.owner and not visit.owners and not visits.threaded[visit])
+              visit.is_over = false
+            until not raised
+            return n > 20
+          end
+          ngx.say(interrupt(take), " ", interrupt(visit.finish, visit))
+        } }
         location /named { content_by_lua_block {
           local lock = client:mutex("@path@", { owner = "thread" })
           assert(lock:acquire(60, "me"))
@@ -619,6 +643,14 @@ describe("inside nginx", function()
         assert.same({ 200, "1 8 false true\n" }, { web:get("/both") })
         assert.same({ 200, "true true\n" }, { web:get("/named") })
         here:becomes(0)
+        assert.same({}, web:errors())
+      end)
+
+      it("ends with its request also after an error at its beginning or its end", function()
+        start_one(THREADS, WITH_SPECS)
+        assert.same({ 200, "true true\n" }, { web:get("/interrupted") })
+        here:becomes(0)
+        here:becomes(0, path .. "-request")
         assert.same({}, web:errors())
       end)
 

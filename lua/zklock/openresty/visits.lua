@@ -315,7 +315,7 @@ end
 function Visits:end_threads()
   local client, more = self.back[1], false
   for visit in each(client and self.threaded or {}) do
-    for thread, owner in each(visit.owners) do
+    for thread, owner in each(visit.owners or NONE) do
       if is_over(visit, thread, owner) then
         client.lifetimes:abandon(owner)
         visit.owners[thread] = nil
@@ -356,10 +356,10 @@ function Visit:finish()
     end
   end
   if own then own._visit = false end
-  self.is_over = true
   self.phase, self.owner, self.owners, self.requests = false, false, false, false
   if visits.parts[self] then visits.parts[self] = nil end
   if visits.threaded[self] then visits.threaded[self] = nil end
+  self.is_over = true -- last: an error may be raised after each instruction
 end
 
 --- The engine calls this, perhaps twice, when the request has ended.
