@@ -180,8 +180,8 @@ end
 
 local WARM, MEASURED, RUNS = 2000, 4000, 5
 
---- One process is master and worker, because callgrind follows no fork here. What LuaJIT compiles, it has compiled when
---- the requests begin that count.
+--- One process is master and worker, because callgrind follows no fork here. The first requests, which do not count,
+--- have LuaJIT compile.
 ---@return integer[] the instructions of a request in each run, sorted
 local function in_nginx(path, connections)
   local costs = {}
