@@ -185,7 +185,7 @@ end
 ---@return string|false|nil err the line has refused the job
 ---@return string? why
 local function begin(job)
-  local hold = job.hold
+  local hold, thread = job.hold, coroutine.running()
   if job.has_failed then return fail(job) end
   if job.runs_in or job.word == "stopped" or job.client.native:unusable() then return nil end
   if job.is_stopping then return finish(job, 0) end
@@ -203,9 +203,8 @@ local function begin(job)
     pause(job, err and failed_pause(job) or short_pause(job))
     return nil, err, hold:shortage(err)
   end
-  local thread = coroutine.running()
-  job.runs_in = owner.reference(thread)
-  owner.share_number(thread, job)
+  job.runs_in = owner.reference(thread or owner.main)
+  if thread then owner.share_number(thread, job) end
   job.number = job.number + 1
   return hold
 end
@@ -282,7 +281,7 @@ local function bind(job)
   if follow then
     job.life = setmetatable({ job = job, number = job.number, native = false }, Life)
     job.life.native = follow(client, job.life)
-  elseif thread then
+  elseif type(thread) == "thread" then
     client.lifetimes:note(thread, job)
   end
 end
@@ -367,7 +366,7 @@ end
 ---@private
 function Job:is_inside()
   local thread, here = self.runs_in and self.runs_in[1], coroutine.running()
-  if not thread or not here then return false end
+  if type(thread) ~= "thread" or not here then return false end
   if thread == here then return true end
   return coroutine.status(thread) == "normal" and core.host_data(thread) == core.host_data(here)
 end

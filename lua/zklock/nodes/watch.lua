@@ -12,7 +12,7 @@ local quietly = core.quietly
 
 ---@class zklock.Watch
 ---@field private view userdata the engine's part
----@field private running any[]|false a weak reference to the coroutine in which fn runs
+---@field private running any[]|boolean a weak reference to the coroutine in which fn runs
 ---@field private called boolean fn has been called with the latest state, and has not returned
 ---@field private record zklock.Call of fn
 local Watch = {}
@@ -44,17 +44,18 @@ end
 --- raised into it where nothing could catch the error.
 local function is_running(self)
   local running = self.running
-  local thread = running and running[1]
-  return thread and coroutine.status(thread) ~= "dead"
+  if not running or running == true then return running end
+  local thread = running[1]
+  return thread ~= nil and coroutine.status(thread) ~= "dead"
 end
 
 --- If the former call did not return normally, the state it was called with still counts as
 --- delivered. Another callback may have begun just before this one: a hook has polled, or HAProxy has
 --- suspended this one. That one delivers everything.
 local function begin(self)
-  local former = self.running
+  local former, thread = self.running, coroutine.running()
   if is_over(self) or is_running(self) then return false end
-  if not core.replace(self, "running", former, owner.reference(coroutine.running())) then return false end
+  if not core.replace(self, "running", former, thread and owner.reference(thread) or true) then return false end
   if self.called then self.view:told() end
   self.called = false
   return true
@@ -79,7 +80,9 @@ end
 
 --- True if another coroutine runs fn than the one that asks.
 local function runs_elsewhere(self)
-  return is_running(self) and self.running[1] ~= coroutine.running()
+  local running, thread = self.running, coroutine.running()
+  if running == true then return thread ~= nil end
+  return is_running(self) and running[1] ~= thread
 end
 
 --- An error that was not fn's (no memory, a hook) has ended the callback: another call delivers the

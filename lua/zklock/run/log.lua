@@ -16,7 +16,7 @@ local MOST = 256
 ---@field private dispatcher zklock.Dispatcher
 ---@field private fn function|false
 ---@field private level "error"|"warn"|"debug"
----@field private running any[]|false a weak reference to the coroutine that hands a trace over
+---@field private running any[]|boolean a weak reference to the coroutine that hands a trace over
 ---@field private record zklock.Call|false of a trace
 local Log = {}
 Log.__index = Log
