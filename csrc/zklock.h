@@ -79,7 +79,7 @@ extern "C" {
 
 /* The version, also of the Lua library. The major one is the number behind libzklock.so: a program
  * that was compiled with another one must be compiled anew. tools/version.lua writes it. */
-#define ZKL_VERSION "0.1.0"
+#define ZKL_VERSION "1.0.0"
 
 /* The ZKL_VERSION of the library that is loaded; static. */
 ZKL_API const char *zkl_version(void);

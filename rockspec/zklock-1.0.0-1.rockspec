@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
 rockspec_format = "3.0"
 package = "zklock"
-version = "0.1.0-1"
+version = "1.0.0-1"
 source = {
   url = "git+https://github.com/zklock/zklock.git",
-  tag = "v0.1.0",
+  tag = "v1.0.0",
 }
 description = {
   summary = "Distributed locks over ZooKeeper",
